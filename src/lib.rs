@@ -1,0 +1,14 @@
+//! Lockstep places Slurm's multi-node GPU jobs whole, on neighbouring nodes, or lets them wait whole.
+//!
+//! Data flows one way, downwards:
+//!
+//! ```text
+//! topology.conf text -> fabric -> request + cluster -> placement -> verdict -> Slurm's bitmap
+//! ```
+//!
+//! The core (everything but `plugin` and `cli`) knows no Slurm type and no clock, and breaks every tie by id, so the
+//! same input always gives the same placement. `plugin` is the C boundary that slurmctld loads and holds the only
+//! `unsafe` code.
+#![deny(unsafe_code)]
+
+pub mod nodeset;
