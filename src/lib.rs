@@ -11,4 +11,5 @@
 //! `unsafe` code.
 #![deny(unsafe_code)]
 
+pub mod fabric;
 pub mod nodeset;

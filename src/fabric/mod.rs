@@ -1,0 +1,3 @@
+//! The fabric: the forest of switches over the cluster's nodes, and the texts it is read from.
+
+pub mod tree;
