@@ -13,3 +13,6 @@
 
 pub mod fabric;
 pub mod nodeset;
+#[cfg(feature = "plugin")]
+#[allow(unsafe_code)]
+pub mod plugin;

@@ -1,0 +1,88 @@
+#include "config.h"
+
+#include "shim.h"
+#include "src/common/run_in_daemon.h"
+
+#pragma weak running_in_slurmctld
+#pragma weak slurm_conf
+#pragma weak node_record_table_ptr
+#pragma weak node_record_count
+#pragma weak job_list
+#pragma weak find_job_record
+#pragma weak list_count
+#pragma weak list_for_each
+
+/* The alias that libslurm and libslurmfull both export. */
+extern void slurm_log_var(const log_level_t level, const char *format, ...) __attribute__((weak));
+
+bool lockstep_in_slurmctld(void)
+{
+	return running_in_slurmctld && running_in_slurmctld();
+}
+
+const char *lockstep_missing_symbol(void)
+{
+#define NEED(symbol) do { if (!&symbol) return #symbol; } while (0)
+	NEED(slurm_log_var);
+	NEED(slurm_conf);
+	NEED(node_record_table_ptr);
+	NEED(node_record_count);
+	NEED(job_list);
+	NEED(find_job_record);
+	NEED(list_count);
+	NEED(list_for_each);
+#undef NEED
+	return NULL;
+}
+
+void lockstep_log(int level, const char *message)
+{
+	if (slurm_log_var)
+		slurm_log_var(level, "%s", message);
+}
+
+const char *lockstep_plugin_dir(void)
+{
+	return &slurm_conf ? slurm_conf.plugindir : NULL;
+}
+
+const char *lockstep_conf_path(void)
+{
+	return slurm_conf.slurm_conf;
+}
+
+uint16_t lockstep_select_parameters(void)
+{
+	return slurm_conf.select_type_param;
+}
+
+int lockstep_node_count(void)
+{
+	return node_record_count;
+}
+
+node_record_t *lockstep_node(int index)
+{
+	return node_record_table_ptr[index];
+}
+
+List lockstep_jobs(void)
+{
+	return job_list;
+}
+
+job_record_t *lockstep_find_job(uint32_t job_id)
+{
+	return find_job_record(job_id);
+}
+
+int lockstep_list_count(List list)
+{
+	return list ? list_count(list) : 0;
+}
+
+void lockstep_for_each(List list, int (*f)(void *entry, void *arg), void *arg)
+{
+	if (list)
+		(void) list_for_each(list, f, arg);
+}

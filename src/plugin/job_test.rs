@@ -1,0 +1,268 @@
+//! `select_p_job_test`: where a job is placed, or made to wait.
+//!
+//! slurmctld asks in three modes. TEST_ONLY: could this job run on the empty, healthy machine (a no holds the job for
+//! ever, so the answer must not depend on load). WILL_RUN: when and where would it start (backfill reserves what we
+//! answer). RUN_NOW: allocate it now. For a gang, Lockstep picks exactly its nodes inside one domain and lets cons_tres
+//! make the allocation on them; a refusal leaves the job waiting with nothing held. Any other request goes to cons_tres
+//! as it came.
+//!
+//! cons_tres leaves traces in the job at each trial. So the state at entry is remembered, put back before each trial,
+//! and the winning call is the last one: what it wrote is what stays.
+
+use super::bits::Bitmap;
+use super::counters::{self, Outcome, PassThrough};
+use super::delegate::Inner;
+use super::demand::{self, Gang};
+use super::guard::{self, Entry};
+use super::state::{self, Proposal};
+use super::views::{Details, Job, TrialState};
+use super::{lifecycle, log, sys};
+use crate::nodeset::NodeSet;
+use std::ffi::c_int;
+
+/// How many node sets cons_tres is asked about before the job waits for the next round.
+const TRIALS: usize = 3;
+
+/// One call of slurmctld, with the state at its entry.
+pub struct Call<'a> {
+    inner: &'a Inner,
+    raw: Raw,
+    job: Option<(Job<'a>, Details<'a>, TrialState)>,
+    /// The nodes that slurmctld permits.
+    permitted: NodeSet,
+}
+
+/// The arguments as they came.
+struct Raw {
+    job: *mut sys::job_record_t,
+    bitmap: *mut sys::bitstr_t,
+    nodes: [u32; 3],
+    mode: u16,
+    preemptees: sys::List,
+    chosen_preemptees: *mut sys::List,
+    exc_cores: *mut sys::bitstr_t,
+}
+
+/// Whom cons_tres may preempt in a trial.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Preempt {
+    Nobody,
+    Candidates,
+}
+
+const SUCCESS: c_int = sys::SLURM_SUCCESS as c_int;
+
+impl<'a> Call<'a> {
+    /// Takes the arguments of `select_p_job_test`.
+    ///
+    /// # Safety
+    /// They are what slurmctld passed, and the call ends before its locks are released.
+    #[allow(clippy::too_many_arguments)]
+    pub unsafe fn new(
+        inner: &'a Inner,
+        job: *mut sys::job_record_t,
+        bitmap: *mut sys::bitstr_t,
+        nodes: [u32; 3],
+        mode: u16,
+        preemptees: sys::List,
+        chosen_preemptees: *mut sys::List,
+        exc_cores: *mut sys::bitstr_t,
+    ) -> Self {
+        let raw = Raw { job, bitmap, nodes, mode, preemptees, chosen_preemptees, exc_cores };
+        // SAFETY: slurmctld's job, locked during the call.
+        let job = unsafe { Job::borrow(job) }.and_then(|job| {
+            let details = job.details()?;
+            let state = TrialState::save(&job, &details);
+            Some((job, details, state))
+        });
+        // SAFETY: slurmctld's bitmap, which is this call's alone.
+        let bitmap = unsafe { Bitmap::borrow(bitmap) };
+        let permitted = bitmap.map(|bitmap| bitmap.to_set());
+        Self { inner, raw, job, permitted: permitted.unwrap_or_default() }
+    }
+
+    /// Answers the call. A panic on the way counts as "ask cons_tres".
+    pub fn answer(self) -> c_int {
+        static ENTRY: Entry = Entry::new("job_test");
+        guard::call(
+            &ENTRY,
+            sys::SLURM_ERROR,
+            || {
+                lifecycle::test_panic("job_test");
+                self.decide()
+            },
+            || {
+                counters::count(Outcome::InternalError);
+                lifecycle::doubt_ledger();
+                self.restore(&self.permitted);
+                self.ask_as_it_came()
+            },
+        )
+    }
+
+    fn decide(&self) -> c_int {
+        let job_id = self.job.as_ref().map_or(0, |(job, ..)| job.id());
+        let gang = match self.read_gang() {
+            Ok(gang) => gang,
+            Err(reason) => {
+                counters::pass_through(reason, job_id);
+                return self.ask_as_it_came();
+            }
+        };
+        match u32::from(self.raw.mode) {
+            sys::SELECT_MODE_RUN_NOW => self.run_now(&gang),
+            sys::SELECT_MODE_WILL_RUN => self.will_run(&gang),
+            _ => self.test_only(&gang),
+        }
+    }
+
+    fn read_gang(&self) -> Result<Gang, PassThrough> {
+        let Some((job, details, _)) = &self.job else { return Err(PassThrough::Unreadable) };
+        demand::read(job, details, self.raw.nodes, &self.permitted)
+    }
+
+    /// Could the gang run on the empty, healthy machine? Load, drains and pins have no say.
+    fn test_only(&self, gang: &Gang) -> c_int {
+        let feasibility = state::feasibility(gang, &self.permitted);
+        if !feasibility.some_domain_could {
+            counters::count(Outcome::Infeasible);
+            log::info(format_args!("JobId={} can never start: {}", gang.job.0, feasibility.why_not));
+            return sys::SLURM_ERROR;
+        }
+        counters::count(Outcome::Feasible);
+        if feasibility.remembered {
+            if let Some(nodes) = feasibility.domains.first() {
+                self.write(nodes);
+            }
+            return SUCCESS;
+        }
+        for nodes in feasibility.domains.iter().take(TRIALS) {
+            if self.trial(nodes, gang.size, Preempt::Candidates) == SUCCESS {
+                state::remember_feasible(gang);
+                return SUCCESS;
+            }
+        }
+        self.restore(&self.permitted);
+        self.ask_as_it_came()
+    }
+
+    /// When and where would the gang start?
+    fn will_run(&self, gang: &Gang) -> c_int {
+        counters::count(Outcome::Forecast);
+        let now = lifecycle::now();
+        let forecast = state::forecast(gang, &self.permitted, now);
+        if forecast.as_ref().is_none_or(|forecast| forecast.start > now)
+            && let Some(code) = self.preempt(gang)
+        {
+            return code;
+        }
+        let Some(forecast) = forecast else { return self.refuse(sys::SLURM_ERROR) };
+        if forecast.mistrusted {
+            return self.trial(&forecast.domain_nodes, gang.size, Preempt::Nobody);
+        }
+        if let Some((job, details, state)) = &self.job {
+            state.restore(job, details);
+            job.set_forecast(forecast.start, forecast.total_cpus);
+        }
+        self.write(&forecast.nodes);
+        SUCCESS
+    }
+
+    /// Start the gang now, or let it wait whole.
+    fn run_now(&self, gang: &Gang) -> c_int {
+        let mut code = sys::SLURM_ERROR;
+        let mut refused: Vec<Proposal> = Vec::new();
+        while refused.len() < TRIALS {
+            let Some(proposal) = state::propose(gang, &self.permitted, &refused) else { break };
+            code = self.trial(&proposal.nodes, gang.size, Preempt::Nobody);
+            if code == SUCCESS {
+                counters::count(Outcome::Placed);
+                state::placed(gang, proposal);
+                return SUCCESS;
+            }
+            refused.push(proposal);
+        }
+        if !refused.is_empty() {
+            counters::count(Outcome::BrokenPromise);
+            log::debug(format_args!("JobId={}: cons_tres refused {} node sets", gang.job.0, refused.len()));
+            state::promise_broken(gang);
+        }
+        self.preempt(gang).unwrap_or_else(|| self.refuse(code))
+    }
+
+    /// Lets cons_tres look for victims, one domain at a time; none if there is nobody to preempt or it does not help.
+    fn preempt(&self, gang: &Gang) -> Option<c_int> {
+        // SAFETY: a Slurm list of candidates or NULL, slurmctld's during the call.
+        if unsafe { sys::lockstep_list_count(self.raw.preemptees) } == 0 {
+            return None;
+        }
+        for nodes in state::domains_for_preemption(gang, &self.permitted).iter().take(TRIALS) {
+            if self.trial(nodes, gang.size, Preempt::Candidates) == SUCCESS {
+                counters::count(Outcome::Placed);
+                return Some(SUCCESS);
+            }
+        }
+        None
+    }
+
+    fn refuse(&self, code: c_int) -> c_int {
+        counters::count(Outcome::Refused);
+        self.restore(&self.permitted);
+        code
+    }
+
+    /// Asks cons_tres for this job on exactly these nodes, from the state at entry.
+    fn trial(&self, nodes: &NodeSet, size: u32, preempt: Preempt) -> c_int {
+        self.restore(nodes);
+        if let Some((_, details, _)) = &self.job {
+            TrialState::clear_contiguous(details);
+        }
+        let code = self.ask([size; 3], preempt);
+        if let Some((job, details, state)) = &self.job {
+            if code == SUCCESS {
+                state.restore_contiguous(details);
+            } else {
+                state.restore(job, details);
+            }
+        }
+        code
+    }
+
+    fn ask_as_it_came(&self) -> c_int {
+        self.ask(self.raw.nodes, Preempt::Candidates)
+    }
+
+    fn ask(&self, [min, max, req]: [u32; 3], preempt: Preempt) -> c_int {
+        let raw = &self.raw;
+        let candidates = if preempt == Preempt::Candidates { raw.preemptees } else { std::ptr::null_mut() };
+        // SAFETY: slurmctld's own arguments, passed on with fewer nodes or candidates; our lock is not held.
+        unsafe {
+            (self.inner.job_test)(
+                raw.job,
+                raw.bitmap,
+                min,
+                max,
+                req,
+                raw.mode,
+                candidates,
+                raw.chosen_preemptees,
+                raw.exc_cores,
+            )
+        }
+    }
+
+    /// Puts the job back as it was at entry, and offers these nodes.
+    fn restore(&self, nodes: &NodeSet) {
+        if let Some((job, details, state)) = &self.job {
+            state.restore(job, details);
+        }
+        self.write(nodes);
+    }
+
+    fn write(&self, nodes: &NodeSet) {
+        // SAFETY: slurmctld's bitmap, which is this call's alone; cons_tres is not being asked.
+        if let Some(mut bitmap) = unsafe { Bitmap::borrow(self.raw.bitmap) } {
+            bitmap.copy_from(nodes);
+        }
+    }
+}
