@@ -11,7 +11,7 @@ use super::hostlist;
 use super::tree::{Below, Declared, Fabric};
 use super::{NodeNames, Reading};
 use crate::nodeset::NodeId;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 codes! {
@@ -45,7 +45,31 @@ pub fn assemble(
     let fabric = if broken { None } else { assembly.fabric(draft, exclude) };
     let mut diagnostics = assembly.diagnostics;
     diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
-    Reading { fabric, diagnostics }
+    Reading { fabric, diagnostics: at_most_a_page(diagnostics) }
+}
+
+/// How many findings of one kind are shown.
+const MAX_OF_A_KIND: usize = 20;
+
+/// Keeps the first findings of each kind, and says how many more there are: a file with a fault in each of its
+/// 100,000 lines must not fill slurmctld's log.
+fn at_most_a_page(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut seen: BTreeMap<&str, (usize, Diagnostic)> = BTreeMap::new();
+    diagnostics.retain(|diagnostic| {
+        let (count, _) = seen.entry(diagnostic.code.id).or_insert_with(|| (0, diagnostic.clone()));
+        *count += 1;
+        *count <= MAX_OF_A_KIND
+    });
+    for (count, first) in seen.into_values().filter(|(count, _)| *count > MAX_OF_A_KIND) {
+        let what = format!("{} more like these: {}", count - MAX_OF_A_KIND, first.code.meaning);
+        diagnostics.push(Diagnostic::new(
+            first.code,
+            Place::file(&first.place.file),
+            what,
+            "mend those above first",
+        ));
+    }
+    diagnostics
 }
 
 struct Assembly<'a> {
@@ -75,14 +99,14 @@ impl Assembly<'_> {
             self.check_loops(&switches, &declared)?;
         }
         let fabric = Fabric::new(self.nodes.size(), &declared);
+        self.review_leaves(&switches, &declared, &fabric);
         if fabric.listed().is_empty() {
             let what = "no node of the cluster hangs on any switch".into();
-            let hint = "compare the names with NodeName in slurm.conf";
+            let hint = "give the leaves `Nodes=`, with names as in slurm.conf";
             self.report(NO_NODES, Place::file(self.path), what, hint);
             return None;
         }
         self.review_parents(&switches, &declared, &fabric);
-        self.review_leaves(&switches, &declared, &fabric);
         self.review_unlisted(&fabric);
         Some(fabric)
     }
@@ -246,13 +270,15 @@ impl Assembly<'_> {
         for (switch, leaf) in switches.iter().zip(declared) {
             let Below::Nodes(nodes) = &leaf.below else { continue };
             if nodes.is_empty() {
-                let what = format!("`{}` has no node of the cluster", switch.name);
-                self.report(
-                    EMPTY_LEAF,
-                    switch.place.clone(),
-                    what,
-                    "remove it, or add its nodes; it is left out",
-                );
+                let (what, hint) = match switch.below {
+                    Hanging::Nothing => (
+                        "names neither nodes nor switches",
+                        "complete it, or remove it: before 25.05 Slurm takes no such switch",
+                    ),
+                    _ => ("has no node of the cluster", "correct its nodes, or remove it"),
+                };
+                let what = format!("`{}` {what} and is left out", switch.name);
+                self.report(EMPTY_LEAF, switch.place.clone(), what, hint);
                 continue;
             }
             let kept_by = |node: NodeId| fabric.leaf_of(node).map_or("", |leaf| &fabric.switch(leaf).name);

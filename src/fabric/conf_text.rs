@@ -101,6 +101,12 @@ impl Line {
     }
 }
 
+/// The finding that a file cannot be read.
+pub fn unreadable(path: &Path, named_at: Place, error: &io::Error) -> Diagnostic {
+    let what = format!("cannot read {}: {error}", path.display());
+    Diagnostic::new(UNREADABLE, named_at, what, "make it a file of UTF-8 text that SlurmUser may read")
+}
+
 /// A file being read, and how far.
 struct Open {
     path: Arc<Path>,

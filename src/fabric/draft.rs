@@ -9,6 +9,7 @@ codes! {
     HOSTLIST = "T004" Error "a hostlist breaks Slurm's rules";
     TOO_MANY_NAMES = "T005" Error "the files stand for more names than any cluster has";
     BLOCK_SIZES = "T006" Error "a block size that Slurm cannot use";
+    NODES_AND_SWITCHES = "T008" Error "a switch with both nodes and switches below it";
 }
 
 /// How many names one topology may stand for in all: time and memory stay bounded whatever the text says.
@@ -41,7 +42,7 @@ pub enum Hanging {
     Nodes(Vec<String>, Place),
     /// Names of switches, and where they stand.
     Switches(Vec<String>, Place),
-    /// No node: a block that Slurm may fill later.
+    /// Nothing yet: newer versions of Slurm let nodes join later.
     Nothing,
 }
 

@@ -11,6 +11,7 @@ pub mod draft;
 pub mod hostlist;
 mod node_names;
 pub mod topology_conf;
+pub mod topology_yaml;
 pub mod tree;
 
 pub use node_names::NodeNames;
@@ -30,19 +31,37 @@ pub struct Reading {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads a topology file into a fabric over the given nodes.
-///
-/// `source` gives the text of a file, `exclude` names switches that are no part of the compute fabric: their lines
-/// count as absent. A file that cannot be read, declares no switch or has an error gives no fabric and says why.
-pub fn read(
-    source: &Source<'_>,
-    path: &Path,
-    dialect: Dialect,
-    nodes: &NodeNames,
-    exclude: &[String],
-) -> Reading {
-    let (draft, found) = topology_conf::read(source, path, dialect);
-    assemble::assemble(draft, path, nodes, exclude, found)
+/// A topology file to read.
+#[derive(Clone, Copy)]
+pub struct TopologyFile<'a> {
+    /// Gives the text of a file.
+    pub source: &'a Source<'a>,
+    /// The file: YAML by its extension `.yaml` or `.yml`, else in the form of topology.conf.
+    pub path: &'a Path,
+    /// What the running Slurm takes for a hostlist.
+    pub dialect: Dialect,
+    /// The topology to use of a YAML file with several; none for the cluster's default.
+    pub topology: Option<&'a str>,
+    /// Switches that are no part of the compute fabric: their lines count as absent.
+    pub exclude: &'a [String],
+}
+
+impl TopologyFile<'_> {
+    /// Reads the file into a fabric over the given nodes. A file that cannot be read, declares no switch or has an
+    /// error gives no fabric and says why.
+    pub fn read(&self, nodes: &NodeNames) -> Reading {
+        let (draft, found) = if is_yaml(self.path) {
+            topology_yaml::read(self.source, self.path, self.dialect, self.topology)
+        } else {
+            topology_conf::read(self.source, self.path, self.dialect)
+        };
+        assemble::assemble(draft, self.path, nodes, self.exclude, found)
+    }
+}
+
+/// Whether a file's name says that it is YAML.
+pub fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 #[cfg(test)]

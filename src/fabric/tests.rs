@@ -11,6 +11,10 @@ fn cluster(hostlist: &str) -> NodeNames {
     NodeNames::new(hostlist::expand(hostlist, Dialect::default()).unwrap().into_iter().map(Some))
 }
 
+fn topology_file<'a>(source: &'a Source<'a>, path: &'a str) -> TopologyFile<'a> {
+    TopologyFile { source, path: Path::new(path), dialect: Dialect::default(), topology: None, exclude: &[] }
+}
+
 /// Reads files that exist only in memory; the first is the topology file.
 fn read_files(files: &[(&str, &str)], nodes: &str, exclude: &[&str]) -> Reading {
     let texts: BTreeMap<&Path, &str> = files.iter().map(|(name, text)| (Path::new(*name), *text)).collect();
@@ -18,7 +22,8 @@ fn read_files(files: &[(&str, &str)], nodes: &str, exclude: &[&str]) -> Reading 
         texts.get(path).map(|text| text.to_string()).ok_or(io::Error::from(io::ErrorKind::NotFound))
     };
     let exclude: Vec<String> = exclude.iter().map(|name| name.to_string()).collect();
-    read(&source, Path::new(files[0].0), Dialect::default(), &cluster(nodes), &exclude)
+    let file = TopologyFile { exclude: &exclude, ..topology_file(&source, files[0].0) };
+    file.read(&cluster(nodes))
 }
 
 fn read_text(text: &str, nodes: &str) -> Reading {
@@ -68,13 +73,8 @@ fn a_file_that_says_nothing_gives_no_fabric_and_one_clear_message() {
         ("bare", read_text("SwitchName=root\n", "n[1-4]")),
         ("no node", read_text("SwitchName=a Nodes=x[1-4]\n", "n[1-4]")),
     ];
-    let absent = read(
-        &|_| Err(io::ErrorKind::NotFound.into()),
-        Path::new("topology.conf"),
-        Dialect::default(),
-        &cluster("n[1-4]"),
-        &[],
-    );
+    let absent =
+        topology_file(&|_| Err(io::ErrorKind::NotFound.into()), "topology.conf").read(&cluster("n[1-4]"));
     assert!(absent.fabric.is_none() && absent.diagnostics.len() == 1);
     insta::assert_snapshot!(seen.iter().map(|(name, r)| format!("{name}:\n{}", outcome(r))).collect::<String>() + &messages(&absent), @r#"
         empty:
@@ -88,10 +88,12 @@ fn a_file_that_says_nothing_gives_no_fabric_and_one_clear_message() {
         topology.conf: error[T010]: no switches found; declare the leaves, as in `SwitchName=leaf1 Nodes=n[1-16]`
         bare:
         no fabric
-        topology.conf:1:1: error[T008]: switch `root` has neither Nodes nor Switches; give it `Nodes=` if it is a leaf, `Switches=` if it is not
+        topology.conf: error[T014]: no node of the cluster hangs on any switch; give the leaves `Nodes=`, with names as in slurm.conf
+        topology.conf:1:12: warning[T105]: `root` names neither nodes nor switches and is left out; complete it, or remove it: before 25.05 Slurm takes no such switch
         no node:
         no fabric
-        topology.conf: error[T014]: no node of the cluster hangs on any switch; compare the names with NodeName in slurm.conf
+        topology.conf: error[T014]: no node of the cluster hangs on any switch; give the leaves `Nodes=`, with names as in slurm.conf
+        topology.conf:1:12: warning[T105]: `a` has no node of the cluster and is left out; correct its nodes, or remove it
         topology.conf:1:20: warning[T103]: 4 names are no nodes of the cluster: x[1-4]; correct them, or add the nodes to slurm.conf; they are left out
         topology.conf: error[T001]: cannot read topology.conf: entity not found; make the file readable for SlurmUser, as UTF-8 text
         "#);
@@ -142,7 +144,7 @@ fn names_that_are_no_nodes_are_counted_in_one_warning_and_unlisted_nodes_in_anot
         b [3]
         topology.conf: warning[T104]: no switch reaches 2 nodes of the cluster: n[5-6]; add them to a leaf; until then no gang under a rule is placed on them
         topology.conf:1:20: warning[T103]: 42 names are no nodes of the cluster: gone[1-24],...; correct them, or add the nodes to slurm.conf; they are left out
-        topology.conf:3:12: warning[T105]: `c` has no node of the cluster; remove it, or add its nodes; it is left out
+        topology.conf:3:12: warning[T105]: `c` has no node of the cluster and is left out; correct its nodes, or remove it
         "#);
 }
 
@@ -226,7 +228,7 @@ fn blocks_join_to_larger_blocks_as_in_slurm() {
           b5 [8, 9]
         topology.conf: warning[T104]: no switch reaches 3 nodes of the cluster: n[6-8]; add them to a leaf; until then no gang under a rule is placed on them
         topology.conf:4:11: warning[T106]: block `b3` has 1 of the 2 nodes of BlockSizes; complete the block, or make BlockSizes fit; gangs see the nodes that are there
-        topology.conf:5:11: warning[T105]: `b4` has no node of the cluster; remove it, or add its nodes; it is left out
+        topology.conf:5:11: warning[T105]: `b4` names neither nodes nor switches and is left out; complete it, or remove it: before 25.05 Slurm takes no such switch
         "#);
 }
 
@@ -273,4 +275,91 @@ fn a_text_that_stands_for_too_much_is_refused_at_once() {
     let reading = read_text(&lines, "n1");
     assert!(reading.fabric.is_none());
     assert_eq!(reading.diagnostics[0].code.id, "T005");
+    assert_eq!(reading.diagnostics.len(), 21);
+    assert!(reading.diagnostics[20].what.starts_with("48 more like these"), "{}", reading.diagnostics[20]);
+}
+
+const YAML: &str = "
+- topology: flat
+  flat: true
+- topology: tree
+  cluster_default: true
+  tree:
+    switches:
+      - {switch: top, children: 's[1-2]'}
+      - switch: s1
+        nodes: n[1-2]
+      - switch: s2
+        nodes: \"n[3-4]\"
+- topology: blocks
+  block:
+    block_sizes: [2, 4]
+    blocks:
+      - block: b1
+        nodes: n[1-2]
+      - block: b2
+        nodes: n[3-4]
+";
+
+fn read_yaml(text: &str, topology: Option<&str>) -> Reading {
+    let source = |_: &Path| Ok(text.to_string());
+    TopologyFile { topology, ..topology_file(&source, "topology.yaml") }.read(&cluster("n[1-4]"))
+}
+
+#[test]
+fn of_several_topologies_in_yaml_the_default_or_the_named_one_is_read() {
+    let seen = [None, Some("blocks"), Some("flat"), Some("gone")].map(|name| outcome(&read_yaml(YAML, name)));
+    insta::assert_snapshot!(seen.join("\n"), @r#"
+        top
+          s1 [0, 1]
+          s2 [2, 3]
+        
+        b[1-2]
+          b1 [0, 1]
+          b2 [2, 3]
+        
+        no fabric
+        topology.yaml:2:13: error[T022]: topology `flat` has neither `tree` nor `block`, so no switches; name a topology with a `tree` or a `block`
+        
+        no fabric
+        topology.yaml: error[T021]: no topology is named `gone`; add an entry such as `- topology: NAME` with a `tree` or a `block`
+        "#);
+    assert_eq!(topology_yaml::names(YAML), ["flat", "tree", "blocks"]);
+}
+
+#[test]
+fn wrong_yaml_is_refused_with_the_path_of_the_field() {
+    let texts = [
+        "switches: {}",
+        "- topology: t\n  tree: []\n",
+        "- topology: t\n  tree:\n    switches:\n      - {switch: a, nodes: [n1, n2]}\n",
+        "- topology: t\n  tree: {switches: {}}\n",
+        "- topology: t\n  block: {block_sizes: 4, blocks: []}\n",
+        "- topology: t\n  block: {block_sizes: [4, 6], blocks: []}\n",
+        "- topology: t\n  block: {block_sizes: [0], blocks: []}\n",
+        "- topology: t\n  tree: {switches: [{switch: a, nodes: 'n1,n['}, {switch: b, nodes: n1, children: a}, {switch: c, nodes: 'n1', typo: 1}]}\n",
+        "- topology: t\n  tree: {switches: [{switch: a, nodes: 'n1,n['}, {switch: b, nodes: n1, children: a}]}\n",
+        "- topology: t\n  tree: {switches: []}\n  flat: true\n",
+        "- topology: t\n",
+        "- [",
+        "",
+        "- topology: t\n  tree: {switches: []}\n",
+    ];
+    insta::assert_snapshot!(texts.map(|text| messages(&read_yaml(text, None))).concat(), @r#"
+        topology.yaml:1:1: error[T020]: expected sequence start; see topology.yaml(5) for the form: a list of topologies, with hostlists as strings
+        topology.yaml:2:9: error[T020]: [0].tree: expected mapping start; see topology.yaml(5) for the form: a list of topologies, with hostlists as strings
+        topology.yaml:4:28: error[T020]: [0].tree.switches[0].nodes: expected string scalar; see topology.yaml(5) for the form: a list of topologies, with hostlists as strings
+        topology.yaml:2:20: error[T020]: [0].tree.switches: expected sequence start; see topology.yaml(5) for the form: a list of topologies, with hostlists as strings
+        topology.yaml:2:24: error[T020]: [0].block.block_sizes: expected sequence start; see topology.yaml(5) for the form: a list of topologies, with hostlists as strings
+        topology.yaml:2:28: error[T006]: 6 is not 4 times a power of two up to 32768; give sizes that are 1, 2, 4, 8, ... times the first, as in `BlockSizes=18,36,72`
+        topology.yaml:2:25: error[T006]: 0 is not a number of nodes; give sizes that are 1, 2, 4, 8, ... times the first, as in `BlockSizes=18,36,72`
+        topology.yaml:2:112: error[T020]: [0].tree.switches[2].typo: unknown field `typo`, expected one of switch, children, nodes; see topology.yaml(5) for the form: a list of topologies, with hostlists as strings
+        topology.yaml:2:45: error[T004]: `[` is never closed; add the missing `]`
+        topology.yaml:2:59: error[T008]: switch `b` has both nodes and children; give it `nodes` if it is a leaf, `children` if it is not
+        topology.yaml:1:13: error[T022]: topology `t` is of several kinds at once; name a topology with a `tree` or a `block`
+        topology.yaml:1:13: error[T022]: topology `t` has neither `tree` nor `block`, so no switches; name a topology with a `tree` or a `block`
+        topology.yaml:1:3: error[T020]: unclosed bracket '['; see topology.yaml(5) for the form: a list of topologies, with hostlists as strings
+        topology.yaml: error[T021]: no topology is defined; add an entry such as `- topology: NAME` with a `tree` or a `block`
+        topology.yaml: error[T010]: no switches found; declare the leaves, as in `SwitchName=leaf1 Nodes=n[1-16]`
+        "#);
 }

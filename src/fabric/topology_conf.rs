@@ -2,7 +2,9 @@
 
 use super::conf_text::{self, Line, Pair, Source};
 use super::diagnostic::{Diagnostic, codes};
-use super::draft::{BLOCK_SIZE_HINT, BLOCK_SIZES, BlockSizes, Draft, DraftSwitch, Hanging, Names};
+use super::draft::{
+    BLOCK_SIZE_HINT, BLOCK_SIZES, BlockSizes, Draft, DraftSwitch, Hanging, NODES_AND_SWITCHES, Names,
+};
 use super::hostlist::Dialect;
 use std::path::Path;
 
@@ -10,7 +12,6 @@ codes! {
     /// The codes of this module.
     CODES;
     UNKNOWN_KEY = "T007" Error "a key that Slurm does not know";
-    NOT_ONE_KIND_BELOW = "T008" Error "a switch with neither Nodes nor Switches, or with both";
     MIXED_FORMS = "T009" Error "switches and blocks in one file";
 }
 
@@ -98,15 +99,11 @@ impl Reader {
         match (nodes, switches) {
             (Some(nodes), None) => Ok(Hanging::Nodes(self.expand(nodes)?, nodes.value_place(1))),
             (None, Some(switches)) => Ok(Hanging::Switches(self.expand(switches)?, switches.value_place(1))),
-            (both, _) => Err(Diagnostic::new(
-                NOT_ONE_KIND_BELOW,
+            (None, None) => Ok(Hanging::Nothing),
+            (Some(_), Some(_)) => Err(Diagnostic::new(
+                NODES_AND_SWITCHES,
                 first.place(),
-                format!(
-                    "switch `{}` has {} Nodes {} Switches",
-                    first.value,
-                    if both.is_some() { "both" } else { "neither" },
-                    if both.is_some() { "and" } else { "nor" }
-                ),
+                format!("switch `{}` has both Nodes and Switches", first.value),
                 "give it `Nodes=` if it is a leaf, `Switches=` if it is not",
             )),
         }
