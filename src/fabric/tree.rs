@@ -55,6 +55,16 @@ pub struct Declared {
     pub below: Below,
 }
 
+impl Declared {
+    /// The switches under it; empty for a leaf.
+    pub fn children(&self) -> &[usize] {
+        match &self.below {
+            Below::Nodes(_) => &[],
+            Below::Switches(children) => children,
+        }
+    }
+}
+
 /// What hangs on a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Below {
@@ -109,11 +119,7 @@ impl Fabric {
             Leave(SwitchId),
         }
         let mut has_parent = vec![false; declared.len()];
-        for switch in declared {
-            if let Below::Switches(below) = &switch.below {
-                below.iter().for_each(|&child| has_parent[child] = true);
-            }
-        }
+        declared.iter().flat_map(Declared::children).for_each(|&child| has_parent[child] = true);
         let mut entered = vec![false; declared.len()];
         let mut steps: Vec<Step> =
             (0..declared.len()).rev().filter(|&i| !has_parent[i]).map(|i| Step::Enter(i, None)).collect();
