@@ -84,7 +84,6 @@ mod slurm {
 
     /// Calls that Lockstep answers itself; every other one goes to cons_tres by a trampoline.
     const HOOKED: &[&str] = &[
-        "select_p_node_init",
         "select_p_job_test",
         "select_p_select_nodeinfo_set",
         "select_p_job_expand",

@@ -15,7 +15,6 @@
 /* Flags whose macros bindgen cannot read. */
 static const uint64_t lockstep_spread_job = SPREAD_JOB;
 static const uint64_t lockstep_flex_reservation = RESERVE_FLAG_FLEX;
-static const uint32_t lockstep_powered_down = NODE_STATE_POWERED_DOWN;
 
 /* Whether this process is slurmctld; false where Slurm does not say. */
 bool lockstep_in_slurmctld(void);

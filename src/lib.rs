@@ -11,8 +11,11 @@
 //! `unsafe` code.
 #![deny(unsafe_code)]
 
+pub mod cluster;
 pub mod fabric;
 pub mod nodeset;
+pub mod placement;
 #[cfg(feature = "plugin")]
 #[allow(unsafe_code)]
 pub mod plugin;
+pub mod request;

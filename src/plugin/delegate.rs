@@ -83,8 +83,6 @@ pub struct Inner {
     fini: NoArguments,
     /// Decides and allocates.
     pub job_test: JobTest,
-    /// Reads the node table.
-    pub node_init: NoArguments,
     /// Reads the node table and the jobs again.
     pub reconfigure: NoArguments,
     /// Enters a started or recovered job's allocation.
@@ -209,7 +207,6 @@ fn load() -> Result<Inner, String> {
         // SAFETY: as above.
         fini: unsafe { std::mem::transmute::<*mut c_void, NoArguments>(symbol("fini")?) },
         job_test: typed!(select_p_job_test as JobTest),
-        node_init: typed!(select_p_node_init as NoArguments),
         reconfigure: typed!(select_p_reconfigure as NoArguments),
         nodeinfo_set: typed!(select_p_select_nodeinfo_set as OneJob),
         job_fini: typed!(select_p_job_fini as OneJob),
@@ -254,7 +251,11 @@ fn last_dl_error() -> String {
     // SAFETY: dlerror returns NULL or a terminated string that stays until the next dl call on this thread.
     unsafe {
         let text = libc::dlerror();
-        if text.is_null() { "unknown error".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+        if text.is_null() {
+            "unknown error".into()
+        } else {
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
     }
 }
 

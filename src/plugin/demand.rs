@@ -1,145 +1,181 @@
-//! A job record read as a gang: how many nodes, what each must give, and which nodes could ever serve.
+//! A job record read as a demand: how many nodes, what each must give, and which nodes are configured to serve.
 //!
-//! What one node must give is stated twice. The *even share* deals tasks and per-job GPUs evenly over the nodes; it is
+//! What one node must give is read twice. The *even share* deals tasks and per-job GRES evenly over the nodes: that is
 //! what a gang normally gets, and nodes that have it free are sure to do. The *floor* is what every node must give
 //! however the job is dealt. A node is eligible if it could give the floor when empty.
 
 use super::counters::PassThrough;
-use super::state;
+use super::gres_kinds::GresKinds;
 use super::sys;
 use super::views::{Details, GresRequest, Job};
 use crate::nodeset::NodeSet;
+use crate::placement::candidates::Home;
+use crate::placement::verdict::Refusal;
 use crate::request::{JobId, Memory, Request, Share};
 
 /// A multi-node request that Lockstep decides.
+pub struct Demand {
+    /// The job.
+    pub job: JobId,
+    /// The nodes that its partition, features, reservation and exclusions leave it, whatever runs or is down now.
+    pub configured: NodeSet,
+    /// The nodes that it must have (`-w`).
+    pub required: Option<NodeSet>,
+    /// `--contiguous`.
+    pub strictly_contiguous: bool,
+    /// The fewest nodes that would do.
+    pub least: u32,
+    /// The nodes that it wants: all of them or none, unless no domain could ever hold so many.
+    pub most: u32,
+    node: NodeDemand,
+}
+
+/// A demand with its number of nodes fixed.
 pub struct Gang {
     /// The job.
     pub job: JobId,
-    /// How many nodes it gets: all of them or none.
-    pub size: u32,
     /// The request by the even share.
     pub even: Request,
     /// The same request by the floor; none where both are the same.
     pub floor: Option<Request>,
-    /// The nodes that could ever serve: configured so, whatever runs or is down now.
+    /// The nodes that could ever serve.
     pub eligible: NodeSet,
+    /// Where it is contiguous; none if no domain could hold it even when empty and healthy.
+    pub home: Option<Home>,
+}
+
+impl Gang {
+    /// The request in the order to try: by the even share, then by the floor.
+    pub fn requests(&self) -> impl Iterator<Item = &Request> {
+        std::iter::once(&self.even).chain(&self.floor)
+    }
+
+    /// The refusal of a gang that no domain could ever hold.
+    pub fn never(&self) -> Refusal {
+        Refusal { needed: self.even.nodes, level: 0, best: None }
+    }
+}
+
+/// What decides the share of one node.
+struct NodeDemand {
+    whole_node: bool,
+    tasks: u32,
+    tasks_per_node: u32,
+    cpus_per_task: u32,
+    cpus_per_node: u32,
+    memory_counts: bool,
+    memory_mb: u64,
+    memory_is_per_cpu: bool,
+    gres: Vec<GresRequest>,
 }
 
 /// GRES that are parts of another one: several jobs share a device, and counts do not add up.
 const SHARED_GRES: [&str; 2] = ["mps", "shard"];
 
-/// Reads a job under test; an error says why it is not Lockstep's to decide.
-///
-/// `min`, `max` and `wanted` are the node counts that slurmctld passes; `cluster` is how many nodes its table has.
-pub fn read(
-    job: &Job,
-    details: &Details,
-    [min, max, wanted]: [u32; 3],
-    cluster: usize,
-) -> Result<Gang, PassThrough> {
-    if job.id() == 0 {
-        return Err(PassThrough::Reservation);
-    }
-    // With a node range the larger number is wanted, with --use-min-nodes the smaller.
-    let most = wanted.min(max);
-    if most < 2 {
-        return Err(PassThrough::NotAGang);
-    }
-    if !state::has_fabric() {
-        return Err(PassThrough::NoFabric);
-    }
-    if job.wants_spread() {
-        return Err(PassThrough::SpreadJob);
-    }
-    if details.expands_another() {
-        return Err(PassThrough::Expansion);
-    }
-    let partition = job.partition().ok_or(PassThrough::Unreadable)?;
-    if partition.oversubscribes() {
-        return Err(PassThrough::Oversubscribed);
-    }
-    let gres = job.gres_requests().ok_or(PassThrough::Unreadable)?;
-    if gres.iter().any(|gres| SHARED_GRES.contains(&gres.name.as_str())) {
-        return Err(PassThrough::SharedGres);
-    }
-
-    let mut configured = NodeSet::full(cluster);
-    if !partition.keep_nodes(&mut configured) {
-        return Err(PassThrough::Unreadable);
-    }
-    if !details.keep_featured(&mut configured) {
-        return Err(PassThrough::FeatureParts);
-    }
-    job.keep_reserved_nodes(&mut configured);
-    details.remove_excluded(&mut configured);
-    let required = details.required_nodes(cluster);
-
-    state::gang(job.id(), configured, required, details.contiguous(), min..=most, |size| {
-        let whole = details.whole_nodes() || partition.exclusive();
-        Shares { even: share(details, &gres, size, whole), floor: floor(details, &gres, whole) }
-    })
-}
-
-/// What each node must give, by both readings.
-pub struct Shares {
-    /// Tasks dealt evenly.
-    pub even: Share,
-    /// However they are dealt.
-    pub floor: Share,
-}
-
-/// The share of one of `size` nodes when tasks and per-job GRES are dealt evenly.
-fn share(details: &Details, gres: &[GresRequest], size: u32, whole: bool) -> Share {
-    let tasks = match (details.tasks_per_node(), details.tasks()) {
-        (0, 0 | sys::NO_VAL) => 1,
-        (0, tasks) => tasks.div_ceil(size),
-        (per_node, _) => per_node,
-    };
-    build(details, gres, whole, tasks, |gres| {
-        if gres.per_node > 0 {
-            gres.per_node
-        } else if gres.per_task > 0 {
-            gres.per_task * u64::from(tasks)
-        } else if gres.per_socket > 0 {
-            gres.per_socket
-        } else {
-            gres.per_job.div_ceil(size.into())
+impl Demand {
+    /// Reads a job under test; an error says why it is not Lockstep's to decide.
+    ///
+    /// `min`, `max` and `wanted` are the node counts that slurmctld passes; `cluster` is how many nodes its table has.
+    pub fn read(
+        job: &Job,
+        details: &Details,
+        [min, max, wanted]: [u32; 3],
+        cluster: usize,
+    ) -> Result<Self, PassThrough> {
+        if job.id() == 0 {
+            return Err(PassThrough::Reservation);
         }
-    })
+        // With a node range the larger number is wanted, with --use-min-nodes the smaller.
+        let most = wanted.min(max);
+        if most < 2 {
+            return Err(PassThrough::NotAGang);
+        }
+        if job.wants_spread() {
+            return Err(PassThrough::SpreadJob);
+        }
+        if details.expands_another() {
+            return Err(PassThrough::Expansion);
+        }
+        let partition = job.partition().ok_or(PassThrough::Unreadable)?;
+        if partition.oversubscribes() {
+            return Err(PassThrough::Oversubscribed);
+        }
+        let gres = job.gres_requests().ok_or(PassThrough::Unreadable)?;
+        if gres.iter().any(|gres| SHARED_GRES.contains(&gres.name.as_str())) {
+            return Err(PassThrough::SharedGres);
+        }
+
+        let mut configured = NodeSet::full(cluster);
+        if !partition.keep_nodes(&mut configured) {
+            return Err(PassThrough::Unreadable);
+        }
+        if !details.keep_featured(&mut configured) {
+            return Err(PassThrough::FeatureParts);
+        }
+        job.keep_reserved_nodes(&mut configured);
+        details.remove_excluded(&mut configured);
+
+        let (memory_mb, memory_is_per_cpu) = details.memory_mb();
+        // SAFETY: slurmctld has read its configuration.
+        let parameters = unsafe { sys::lockstep_select_parameters() };
+        Ok(Self {
+            job: JobId(job.id()),
+            configured,
+            required: details.required_nodes(cluster),
+            strictly_contiguous: details.contiguous(),
+            least: min.min(most),
+            most,
+            node: NodeDemand {
+                whole_node: details.whole_nodes() || partition.exclusive(),
+                tasks: details.tasks(),
+                tasks_per_node: details.tasks_per_node(),
+                cpus_per_task: if details.overcommits() { 0 } else { details.cpus_per_task() },
+                cpus_per_node: details.cpus_per_node(),
+                memory_counts: u32::from(parameters) & sys::CR_MEMORY != 0,
+                memory_mb,
+                memory_is_per_cpu,
+                gres,
+            },
+        })
+    }
+
+    /// The even share and the floor of each of so many nodes.
+    pub fn shares(&self, nodes: u32, kinds: &mut GresKinds) -> (Share, Share) {
+        let node = &self.node;
+        let tasks = match (node.tasks_per_node, node.tasks) {
+            (0, 0 | sys::NO_VAL) => 1,
+            (0, tasks) => tasks.div_ceil(nodes.max(1)),
+            (per_node, _) => per_node,
+        };
+        let even = node.share(kinds, tasks, |gres| gres.per_job.div_ceil(nodes.max(1).into()));
+        let floor = node.share(kinds, node.tasks_per_node.max(1), |_| 1);
+        (even, floor)
+    }
 }
 
-/// What every node must give, however tasks and per-job GRES are dealt.
-fn floor(details: &Details, gres: &[GresRequest], whole: bool) -> Share {
-    build(details, gres, whole, details.tasks_per_node().max(1), |gres| {
-        [gres.per_node, gres.per_task, gres.per_socket].into_iter().find(|&n| n > 0).unwrap_or(1)
-    })
-}
-
-fn build(
-    details: &Details,
-    gres: &[GresRequest],
-    whole_node: bool,
-    tasks: u32,
-    count: impl Fn(&GresRequest) -> u64,
-) -> Share {
-    let for_tasks = if details.overcommits() { 1 } else { tasks.saturating_mul(details.cpus_per_task()) };
-    let for_gres = gres.iter().map(|g| u64::from(g.cpus_each) * count(g)).max().unwrap_or(0);
-    let cpus = for_tasks.max(details.cpus_per_node()).max(u32::try_from(for_gres).unwrap_or(u32::MAX)).max(1);
-
-    // SAFETY: slurmctld has read its configuration.
-    let counts_memory = u32::from(unsafe { sys::lockstep_select_parameters() }) & sys::CR_MEMORY != 0;
-    let for_gres: u64 = gres.iter().map(|g| g.memory_each * count(g)).sum();
-    let memory = match details.memory_mb() {
-        _ if !counts_memory => Memory::Megabytes(0),
-        _ if for_gres > 0 => Memory::Megabytes(for_gres),
-        (0, _) => Memory::All,
-        (each, true) => Memory::Megabytes(each.saturating_mul(cpus.into())),
-        (each, false) => Memory::Megabytes(each),
-    };
-    Share {
-        whole_node,
-        cpus,
-        memory,
-        gres: gres.iter().map(|g| state::gres_share(&g.name, g.kind.as_deref(), count(g))).collect(),
+impl NodeDemand {
+    /// What a node with so many of the job's tasks must give, with GRES that are asked for the whole job dealt by
+    /// `part`.
+    fn share(&self, kinds: &mut GresKinds, tasks: u32, part: impl Fn(&GresRequest) -> u64) -> Share {
+        let count = |gres: &GresRequest| match gres {
+            GresRequest { per_node: n @ 1.., .. } => *n,
+            GresRequest { per_task: n @ 1.., .. } => n.saturating_mul(tasks.into()),
+            GresRequest { per_socket: n @ 1.., .. } => *n,
+            _ => part(gres),
+        };
+        let for_gres = |each: fn(&GresRequest) -> u64| {
+            self.gres.iter().map(|gres| each(gres).saturating_mul(count(gres))).fold(0, u64::saturating_add)
+        };
+        let cpus_for_gres = u32::try_from(for_gres(|gres| gres.cpus_each.into())).unwrap_or(u32::MAX);
+        let cpus = tasks.saturating_mul(self.cpus_per_task).max(self.cpus_per_node).max(cpus_for_gres).max(1);
+        let memory = match for_gres(|gres| gres.memory_each) {
+            _ if !self.memory_counts => Memory::Megabytes(0),
+            0 if self.memory_mb == 0 => Memory::All,
+            0 if self.memory_is_per_cpu => Memory::Megabytes(self.memory_mb.saturating_mul(cpus.into())),
+            0 => Memory::Megabytes(self.memory_mb),
+            for_gres => Memory::Megabytes(for_gres),
+        };
+        let gres = kinds.count(self.gres.iter().map(|g| (g.name.as_str(), g.kind.as_deref(), count(g))));
+        Share { whole_node: self.whole_node, cpus, memory, gres }
     }
 }

@@ -58,7 +58,8 @@ pub extern "C" fn init() -> c_int {
 }
 
 fn start() -> c_int {
-    let drop_in = delegate::own_path().is_some_and(|path| path.file_name().is_some_and(|name| name == DROP_IN));
+    let drop_in =
+        delegate::own_path().is_some_and(|path| path.file_name().is_some_and(|name| name == DROP_IN));
     plugin_id.store(if drop_in { DROP_IN_ID } else { NAMED_ID }, Ordering::Release);
     // SAFETY: asks Slurm which daemon this is; false where Slurm does not say.
     let in_slurmctld = unsafe { sys::lockstep_in_slurmctld() };
@@ -69,7 +70,9 @@ fn start() -> c_int {
         if !missing.is_null() {
             // SAFETY: not NULL, so a string literal.
             let missing = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
-            log::error(format_args!("this slurmctld has no {missing}; install the Lockstep built for its version"));
+            log::error(format_args!(
+                "this slurmctld has no {missing}; install the Lockstep built for its version"
+            ));
             return sys::SLURM_ERROR;
         }
     }
@@ -100,15 +103,7 @@ fn after_inner(entry: &Entry, ask: impl FnOnce(&Inner) -> c_int, observe: impl F
     code
 }
 
-/// Slurm: the node table is new.
-#[unsafe(no_mangle)]
-pub extern "C" fn select_p_node_init() -> c_int {
-    static ENTRY: Entry = Entry::new("node_init");
-    // SAFETY: the same call, passed on.
-    after_inner(&ENTRY, |inner| unsafe { (inner.node_init)() }, lifecycle::read_nodes)
-}
-
-/// Slurm: configuration, partitions or nodes changed.
+/// Slurm: all is read: at start, at `scontrol reconfigure`, and after a change of partitions or nodes.
 #[unsafe(no_mangle)]
 pub extern "C" fn select_p_reconfigure() -> c_int {
     static ENTRY: Entry = Entry::new("reconfigure");
@@ -159,12 +154,16 @@ pub unsafe extern "C" fn select_p_job_test(
 pub unsafe extern "C" fn select_p_select_nodeinfo_set(job: *mut sys::job_record_t) -> c_int {
     static ENTRY: Entry = Entry::new("nodeinfo_set");
     // SAFETY: the same call, passed on.
-    after_inner(&ENTRY, |inner| unsafe { (inner.nodeinfo_set)(job) }, || {
-        // SAFETY: as the caller promises.
-        if let Some(job) = unsafe { Job::borrow(job) } {
-            lifecycle::job_started(&job);
-        }
-    })
+    after_inner(
+        &ENTRY,
+        |inner| unsafe { (inner.nodeinfo_set)(job) },
+        || {
+            // SAFETY: as the caller promises.
+            if let Some(job) = unsafe { Job::borrow(job) } {
+                lifecycle::job_started(&job);
+            }
+        },
+    )
 }
 
 /// Slurm: this job's allocation ends.
@@ -175,12 +174,16 @@ pub unsafe extern "C" fn select_p_select_nodeinfo_set(job: *mut sys::job_record_
 pub unsafe extern "C" fn select_p_job_fini(job: *mut sys::job_record_t) -> c_int {
     static ENTRY: Entry = Entry::new("job_fini");
     // SAFETY: the same call, passed on.
-    after_inner(&ENTRY, |inner| unsafe { (inner.job_fini)(job) }, || {
-        // SAFETY: as the caller promises.
-        if let Some(job) = unsafe { Job::borrow(job) } {
-            lifecycle::job_ended(&job);
-        }
-    })
+    after_inner(
+        &ENTRY,
+        |inner| unsafe { (inner.job_fini)(job) },
+        || {
+            // SAFETY: as the caller promises.
+            if let Some(job) = unsafe { Job::borrow(job) } {
+                lifecycle::job_ended(&job);
+            }
+        },
+    )
 }
 
 /// Slurm: the first job's allocation goes into the second's.
@@ -188,15 +191,22 @@ pub unsafe extern "C" fn select_p_job_fini(job: *mut sys::job_record_t) -> c_int
 /// # Safety
 /// As slurmctld calls it: two jobs of its own, under its job write lock.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn select_p_job_expand(from: *mut sys::job_record_t, to: *mut sys::job_record_t) -> c_int {
+pub unsafe extern "C" fn select_p_job_expand(
+    from: *mut sys::job_record_t,
+    to: *mut sys::job_record_t,
+) -> c_int {
     static ENTRY: Entry = Entry::new("job_expand");
     // SAFETY: the same call, passed on.
-    after_inner(&ENTRY, |inner| unsafe { (inner.job_expand)(from, to) }, || {
-        // SAFETY: as the caller promises.
-        for job in unsafe { [Job::borrow(from), Job::borrow(to)] }.into_iter().flatten() {
-            lifecycle::job_changed(&job);
-        }
-    })
+    after_inner(
+        &ENTRY,
+        |inner| unsafe { (inner.job_expand)(from, to) },
+        || {
+            // SAFETY: as the caller promises.
+            for job in unsafe { [Job::borrow(from), Job::borrow(to)] }.into_iter().flatten() {
+                lifecycle::job_changed(&job);
+            }
+        },
+    )
 }
 
 /// Slurm: a node leaves this job's allocation.
@@ -204,15 +214,22 @@ pub unsafe extern "C" fn select_p_job_expand(from: *mut sys::job_record_t, to: *
 /// # Safety
 /// As slurmctld calls it: a job and a node of its own, under its job and node write locks.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn select_p_job_resized(job: *mut sys::job_record_t, node: *mut sys::node_record_t) -> c_int {
+pub unsafe extern "C" fn select_p_job_resized(
+    job: *mut sys::job_record_t,
+    node: *mut sys::node_record_t,
+) -> c_int {
     static ENTRY: Entry = Entry::new("job_resized");
     // SAFETY: the same call, passed on.
-    after_inner(&ENTRY, |inner| unsafe { (inner.job_resized)(job, node) }, || {
-        // SAFETY: as the caller promises.
-        if let Some(job) = unsafe { Job::borrow(job) } {
-            lifecycle::job_changed(&job);
-        }
-    })
+    after_inner(
+        &ENTRY,
+        |inner| unsafe { (inner.job_resized)(job, node) },
+        || {
+            // SAFETY: as the caller promises.
+            if let Some(job) = unsafe { Job::borrow(job) } {
+                lifecycle::job_changed(&job);
+            }
+        },
+    )
 }
 
 /// Slurm: this job is suspended; `for_long` says that its cores are given back.
@@ -223,12 +240,16 @@ pub unsafe extern "C" fn select_p_job_resized(job: *mut sys::job_record_t, node:
 pub unsafe extern "C" fn select_p_job_suspend(job: *mut sys::job_record_t, for_long: bool) -> c_int {
     static ENTRY: Entry = Entry::new("job_suspend");
     // SAFETY: the same call, passed on.
-    after_inner(&ENTRY, |inner| unsafe { (inner.job_suspend)(job, for_long) }, || {
-        // SAFETY: as the caller promises.
-        if let (Some(job), true) = (unsafe { Job::borrow(job) }, for_long) {
-            lifecycle::job_suspended(&job);
-        }
-    })
+    after_inner(
+        &ENTRY,
+        |inner| unsafe { (inner.job_suspend)(job, for_long) },
+        || {
+            // SAFETY: as the caller promises.
+            if let (Some(job), true) = (unsafe { Job::borrow(job) }, for_long) {
+                lifecycle::job_suspended(&job);
+            }
+        },
+    )
 }
 
 /// Slurm: this job is resumed; `for_long` says that its cores had been given back.
@@ -239,10 +260,14 @@ pub unsafe extern "C" fn select_p_job_suspend(job: *mut sys::job_record_t, for_l
 pub unsafe extern "C" fn select_p_job_resume(job: *mut sys::job_record_t, for_long: bool) -> c_int {
     static ENTRY: Entry = Entry::new("job_resume");
     // SAFETY: the same call, passed on.
-    after_inner(&ENTRY, |inner| unsafe { (inner.job_resume)(job, for_long) }, || {
-        // SAFETY: as the caller promises.
-        if let (Some(job), true) = (unsafe { Job::borrow(job) }, for_long) {
-            lifecycle::job_resumed(&job);
-        }
-    })
+    after_inner(
+        &ENTRY,
+        |inner| unsafe { (inner.job_resume)(job, for_long) },
+        || {
+            // SAFETY: as the caller promises.
+            if let (Some(job), true) = (unsafe { Job::borrow(job) }, for_long) {
+                lifecycle::job_resumed(&job);
+            }
+        },
+    )
 }

@@ -12,9 +12,9 @@
 use super::bits::Bitmap;
 use super::counters::{self, Outcome, PassThrough};
 use super::delegate::Inner;
-use super::demand::{self, Gang};
+use super::demand::{Demand, Gang};
 use super::guard::{self, Entry};
-use super::state::{self, Proposal};
+use super::state;
 use super::views::{Details, Job, TrialState};
 use super::{lifecycle, log, sys};
 use crate::nodeset::NodeSet;
@@ -118,26 +118,32 @@ impl<'a> Call<'a> {
 
     fn read_gang(&self) -> Result<Gang, PassThrough> {
         let Some((job, details, _)) = &self.job else { return Err(PassThrough::Unreadable) };
-        demand::read(job, details, self.raw.nodes, &self.permitted)
+        if !state::has_fabric() {
+            return Err(PassThrough::NoFabric);
+        }
+        state::gang(Demand::read(job, details, self.raw.nodes, self.permitted.size())?)
     }
 
-    /// Could the gang run on the empty, healthy machine? Load, drains and pins have no say.
+    /// Could the gang run on the empty, healthy machine? Load, drains and promises have no say.
     fn test_only(&self, gang: &Gang) -> c_int {
-        let feasibility = state::feasibility(gang, &self.permitted);
-        if !feasibility.some_domain_could {
+        if gang.home.is_none() {
             counters::count(Outcome::Infeasible);
-            log::info(format_args!("JobId={} can never start: {}", gang.job.0, feasibility.why_not));
+            log::info(format_args!(
+                "JobId={} can never start: it needs {} nodes under one switch, and no switch has so many that could serve",
+                gang.job.0, gang.even.nodes
+            ));
             return sys::SLURM_ERROR;
         }
         counters::count(Outcome::Feasible);
-        if feasibility.remembered {
-            if let Some(nodes) = feasibility.domains.first() {
-                self.write(nodes);
+        let domains = state::domains(gang, &self.permitted);
+        if state::is_known_feasible(gang) {
+            if let Some(domain) = domains.first() {
+                self.write(&first(domain, gang.even.nodes));
             }
             return SUCCESS;
         }
-        for nodes in feasibility.domains.iter().take(TRIALS) {
-            if self.trial(nodes, gang.size, Preempt::Candidates) == SUCCESS {
+        for nodes in domains.iter().take(TRIALS) {
+            if self.trial(nodes, gang, Preempt::Candidates) == SUCCESS {
                 state::remember_feasible(gang);
                 return SUCCESS;
             }
@@ -157,34 +163,47 @@ impl<'a> Call<'a> {
             return code;
         }
         let Some(forecast) = forecast else { return self.refuse(sys::SLURM_ERROR) };
-        if forecast.mistrusted {
-            return self.trial(&forecast.domain_nodes, gang.size, Preempt::Nobody);
+        if let Some(domain) = &forecast.ask_inside {
+            return self.trial(domain, gang, Preempt::Nobody);
         }
-        if let Some((job, details, state)) = &self.job {
-            state.restore(job, details);
+        self.restore(&forecast.placement.nodes);
+        if let Some((job, ..)) = &self.job {
             job.set_forecast(forecast.start, forecast.total_cpus);
         }
-        self.write(&forecast.nodes);
+        if forecast.start == now {
+            state::promise(gang, forecast.placement);
+        }
         SUCCESS
     }
 
     /// Start the gang now, or let it wait whole.
     fn run_now(&self, gang: &Gang) -> c_int {
         let mut code = sys::SLURM_ERROR;
-        let mut refused: Vec<Proposal> = Vec::new();
+        let mut refused: Vec<NodeSet> = Vec::new();
         while refused.len() < TRIALS {
-            let Some(proposal) = state::propose(gang, &self.permitted, &refused) else { break };
-            code = self.trial(&proposal.nodes, gang.size, Preempt::Nobody);
-            if code == SUCCESS {
-                counters::count(Outcome::Placed);
-                state::placed(gang, proposal);
-                return SUCCESS;
+            match state::propose(gang, &self.permitted, &refused) {
+                Ok(placement) => {
+                    code = self.trial(&placement.nodes, gang, Preempt::Nobody);
+                    if code == SUCCESS {
+                        counters::count(Outcome::Placed);
+                        state::promise(gang, placement);
+                        return SUCCESS;
+                    }
+                    refused.push(placement.nodes);
+                }
+                Err(refusal) => {
+                    log::debug(format_args!("JobId={} waits: {refusal}", gang.job.0));
+                    break;
+                }
             }
-            refused.push(proposal);
         }
         if !refused.is_empty() {
             counters::count(Outcome::BrokenPromise);
-            log::debug(format_args!("JobId={}: cons_tres refused {} node sets", gang.job.0, refused.len()));
+            let sets = refused.len();
+            log::debug(format_args!(
+                "JobId={}: cons_tres refused {sets} node sets that seemed free",
+                gang.job.0
+            ));
             state::promise_broken(gang);
         }
         self.preempt(gang).unwrap_or_else(|| self.refuse(code))
@@ -196,8 +215,8 @@ impl<'a> Call<'a> {
         if unsafe { sys::lockstep_list_count(self.raw.preemptees) } == 0 {
             return None;
         }
-        for nodes in state::domains_for_preemption(gang, &self.permitted).iter().take(TRIALS) {
-            if self.trial(nodes, gang.size, Preempt::Candidates) == SUCCESS {
+        for nodes in state::domains(gang, &self.permitted).iter().take(TRIALS) {
+            if self.trial(nodes, gang, Preempt::Candidates) == SUCCESS {
                 counters::count(Outcome::Placed);
                 return Some(SUCCESS);
             }
@@ -212,12 +231,12 @@ impl<'a> Call<'a> {
     }
 
     /// Asks cons_tres for this job on exactly these nodes, from the state at entry.
-    fn trial(&self, nodes: &NodeSet, size: u32, preempt: Preempt) -> c_int {
+    fn trial(&self, nodes: &NodeSet, gang: &Gang, preempt: Preempt) -> c_int {
         self.restore(nodes);
         if let Some((_, details, _)) = &self.job {
             TrialState::clear_contiguous(details);
         }
-        let code = self.ask([size; 3], preempt);
+        let code = self.ask([gang.even.nodes; 3], preempt);
         if let Some((job, details, state)) = &self.job {
             if code == SUCCESS {
                 state.restore_contiguous(details);
@@ -265,4 +284,9 @@ impl<'a> Call<'a> {
             bitmap.copy_from(nodes);
         }
     }
+}
+
+/// The first so many nodes of a set.
+fn first(nodes: &NodeSet, count: u32) -> NodeSet {
+    NodeSet::from_nodes(nodes.size(), nodes.iter().take(count as usize))
 }

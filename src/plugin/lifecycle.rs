@@ -3,7 +3,7 @@
 //! Every event goes to the ledger at once, so that a decision never walks all jobs. At a reconfigure, and after an
 //! internal error, the ledger is rebuilt from slurmctld's own records, which are the truth.
 
-use super::views::{self, Job};
+use super::views::Job;
 use super::{counters, delegate, log, state, sys};
 use crate::request::JobId;
 use once_cell::sync::OnceCell;
@@ -29,15 +29,11 @@ pub fn end() {
     }
 }
 
-/// The node table is new: read it, and the topology over it. Jobs follow one by one or with the reconfigure.
-pub fn read_nodes() {
-    state::read_nodes(&views::nodes(), &topology_path());
-}
-
-/// Configuration, partitions or nodes changed: read everything anew.
+/// Slurm has read its configuration, nodes and jobs: read the topology over them, and who holds what.
+///
+/// This comes at the end of every start and reconfigure, and after partitions or nodes were added or deleted.
 pub fn reconfigure() {
-    read_nodes();
-    state::rebuild_ledger();
+    state::read_cluster(&topology_path());
     log::info(counters::summary());
 }
 
@@ -66,12 +62,12 @@ pub fn job_ended(job: &Job) {
 
 /// A job gave its cores back and keeps its memory and GRES.
 pub fn job_suspended(job: &Job) {
-    state::suspend(JobId(job.id()));
+    state::set_suspended(JobId(job.id()), true);
 }
 
 /// A suspended job took its cores again.
 pub fn job_resumed(job: &Job) {
-    state::resume(JobId(job.id()));
+    state::set_suspended(JobId(job.id()), false);
 }
 
 /// Unix time in seconds.

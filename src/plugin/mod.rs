@@ -13,7 +13,14 @@
 
 mod bits;
 mod counters;
+mod delegate;
+mod demand;
+mod exports;
+mod gres_kinds;
 mod guard;
+mod job_test;
+mod lifecycle;
 mod log;
+mod state;
 mod sys;
 mod views;

@@ -91,6 +91,8 @@ pub struct GresCapacity {
 pub struct Held {
     /// The node.
     pub node: NodeId,
+    /// Whether the job has the node for itself.
+    pub whole_node: bool,
     /// CPUs (hardware threads) of the cores it holds.
     pub cpus: u32,
     /// Memory in MB.
@@ -206,6 +208,7 @@ impl<'a> Job<'a> {
             .enumerate()
             .map(|(host, node)| Held {
                 node,
+                whole_node: u32::from(resources.whole_node) == sys::WHOLE_NODE_REQUIRED,
                 cpus: cpus.get(host).copied().unwrap_or(0).into(),
                 memory_mb: memory.get(host).copied().unwrap_or(0),
                 gres: gres
@@ -237,11 +240,6 @@ impl<'a> Job<'a> {
 }
 
 impl Details<'_> {
-    /// Nodes asked for at least.
-    pub fn min_nodes(&self) -> u32 {
-        read!(self.min_nodes)
-    }
-
     /// Tasks in all; 0 if not given.
     pub fn tasks(&self) -> u32 {
         read!(self.num_tasks)
@@ -318,7 +316,11 @@ impl Details<'_> {
             // SAFETY: an entry of the job's feature list.
             let feature = unsafe { &**feature };
             let op = u32::from(feature.op_code);
-            if feature.count > 0 || feature.paren > 0 || op == sys::FEATURE_OP_XOR || op == sys::FEATURE_OP_XAND {
+            if feature.count > 0
+                || feature.paren > 0
+                || op == sys::FEATURE_OP_XOR
+                || op == sys::FEATURE_OP_XAND
+            {
                 return false;
             }
             let mut having = NodeSet::full(nodes.size());
@@ -371,16 +373,6 @@ impl Node<'_> {
         read!(self.real_memory).saturating_sub(read!(self.mem_spec_limit))
     }
 
-    /// The weight that slurm.conf gives the node; lower is taken first.
-    pub fn weight(&self) -> u32 {
-        read!(self.weight)
-    }
-
-    /// Whether the node is powered down.
-    pub fn powered_down(&self) -> bool {
-        read!(self.node_state) & sys::lockstep_powered_down != 0
-    }
-
     /// The GRES that the node has.
     pub fn gres(&self) -> Vec<GresCapacity> {
         entries::<sys::gres_state_t>(read!(self.gres_list))
@@ -394,8 +386,11 @@ impl Node<'_> {
                 // SAFETY: both arrays have type_cnt entries, or are NULL.
                 let (names, counts) =
                     unsafe { (array(gres.type_name, kinds), array(gres.type_cnt_avail, kinds)) };
-                let by_kind =
-                    names.iter().zip(counts).filter_map(|(&kind, &count)| Some((text(kind)?, count))).collect();
+                let by_kind = names
+                    .iter()
+                    .zip(counts)
+                    .filter_map(|(&kind, &count)| Some((text(kind)?, count)))
+                    .collect();
                 Some(GresCapacity { name, total: gres.gres_cnt_avail, by_kind })
             })
             .collect()
