@@ -195,9 +195,9 @@ fn load() -> Result<Inner, String> {
         addresses.push(symbol(name)?);
     }
     macro_rules! typed {
-        // SAFETY: dlsym found the function of this name in a cons_tres of the very version whose headers gave us
-        // its signature.
         ($slot:ident as $type:ty) => {
+            // SAFETY: dlsym found the function of this name in a cons_tres of the very version whose headers gave us
+            // its signature.
             unsafe { std::mem::transmute::<*mut c_void, $type>(addresses[Slot::$slot as usize]) }
         };
     }
