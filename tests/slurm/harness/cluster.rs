@@ -1,0 +1,438 @@
+//! A running cluster: start it, talk to it, break it, take it down.
+
+use super::conf::{self, DROP_IN, Install, NAMED, Nodes, Reader, Setup};
+use super::job::{Job, Wiring};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, User, geteuid};
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::thread::{panicking, sleep};
+use std::time::{Duration, Instant};
+
+/// Marks every process of a cluster, for the reaper.
+const MARK: &str = "LOCKSTEP_CLUSTER";
+/// How long anything that must happen may take. Generous: the machine may be busy with other clusters.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Kills every process that carries the cluster's mark, round after round until none is left, then removes the folder
+/// unless told to leave it.
+const STOP: &str = r#"#!/bin/sh
+dir=$(dirname "$(readlink -f "$0")")
+found=yes
+rounds=0
+while [ -n "$found" ] && [ $rounds -lt 100 ]; do
+    found=
+    rounds=$((rounds + 1))
+    for proc in /proc/[0-9]*; do
+        if grep -qzxF "LOCKSTEP_CLUSTER=$dir" "$proc/environ" 2>/dev/null; then
+            kill -9 "${proc#/proc/}" 2>/dev/null && found=yes
+        fi
+    done
+    [ -z "$found" ] || sleep 0.1
+done
+[ "$1" = leave ] || rm -rf "$dir"
+"#;
+
+/// A running cluster; dropping it takes it down.
+pub struct Cluster {
+    pub setup: Setup,
+    dir: PathBuf,
+    plugins: PathBuf,
+    first_port: u16,
+    user: String,
+    controller: Option<Child>,
+    others: Vec<Child>,
+    reaper: Child,
+    /// Closing it lets the reaper work.
+    reins: Option<ChildStdin>,
+}
+
+impl Cluster {
+    /// Starts a cluster and waits until every node can take jobs.
+    pub fn start(setup: Setup) -> Self {
+        let dir = tempfile::Builder::new().prefix("lockstep-").tempdir().unwrap().keep();
+        // Slurm follows no relative path, and the reaper compares literally.
+        let dir = dir.canonicalize().unwrap();
+        let stop = dir.join("stop");
+        fs::write(&stop, STOP).unwrap();
+        fs::set_permissions(&stop, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut reaper = Command::new("sh")
+            .args(["-c", r#"read -r word || word=; [ "$word" = keep ] || exec "$0" "$word""#])
+            .arg(&stop)
+            .stdin(Stdio::piped())
+            // An interrupt from the terminal is for us; the reaper then has work to do.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let reins = reaper.stdin.take();
+        let user = User::from_uid(geteuid()).unwrap().map_or_else(|| geteuid().to_string(), |user| user.name);
+        let mut cluster = Self {
+            plugins: dir.join("plugins"),
+            first_port: free_ports(setup.nodes.count() + 1),
+            setup,
+            dir,
+            user,
+            controller: None,
+            others: Vec::new(),
+            reaper,
+            reins,
+        };
+        for folder in ["state", "spool", "plugins"] {
+            fs::create_dir(cluster.dir.join(folder)).unwrap();
+        }
+        if cluster.setup.install != Install::Stock {
+            cluster.install_plugin();
+        }
+        cluster.start_munge();
+        cluster.write_conf();
+        cluster.start_controller();
+        if let Nodes::Real(count) = cluster.setup.nodes {
+            for node in 1..=count {
+                cluster.start_slurmd(node);
+            }
+            cluster.wait("every node is idle", |c| {
+                c.slurm("sinfo", &["-h", "-t", "idle", "-o", "%D"]).trim() == count.to_string()
+            });
+        }
+        cluster
+    }
+
+    // --- talking to it
+
+    /// Runs a Slurm command and returns what it printed; it must succeed.
+    pub fn slurm(&self, command: &str, args: &[&str]) -> String {
+        let output = self.try_slurm(command, args);
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{command} {}: {}{stdout}{stderr}", args.join(" "), output.status);
+        stdout
+    }
+
+    /// Runs a Slurm command.
+    pub fn try_slurm(&self, command: &str, args: &[&str]) -> Output {
+        self.command(command).args(args).output().unwrap()
+    }
+
+    /// A command in the cluster's environment.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env("SLURM_CONF", self.conf_path())
+            .env(MARK, &self.dir)
+            .current_dir(&self.dir)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// slurm.conf as clients and slurmds read it.
+    pub fn conf_path(&self) -> PathBuf {
+        self.dir.join("slurm.conf")
+    }
+
+    /// The command that takes a kept cluster down.
+    pub fn stop_command(&self) -> PathBuf {
+        self.dir.join("stop")
+    }
+
+    /// Submits a batch job that sleeps; returns its number.
+    pub fn submit(&self, seconds: u32, args: &[&str]) -> u32 {
+        let script = format!("sleep {seconds}");
+        let all: Vec<&str> = ["--parsable", "-o", "/dev/null"]
+            .iter()
+            .chain(args)
+            .copied()
+            .chain(["--wrap", &script])
+            .collect();
+        self.slurm("sbatch", &all).trim().parse().unwrap()
+    }
+
+    /// All jobs, ended ones too.
+    pub fn jobs(&self) -> Vec<Job> {
+        let lines = self.slurm("squeue", &["-a", "-h", "-r", "-t", "all", "-o", Job::FORMAT]);
+        lines.lines().filter_map(Job::parse).collect()
+    }
+
+    /// One job.
+    pub fn job(&self, id: u32) -> Job {
+        let id = id.to_string();
+        let found = self.jobs().into_iter().find(|job| job.id == id);
+        found.unwrap_or_else(|| panic!("slurmctld does not know job {id}"))
+    }
+
+    /// A field of `scontrol show job`.
+    pub fn job_field(&self, id: u32, key: &str) -> String {
+        let line = self.slurm("scontrol", &["-o", "show", "job", &id.to_string()]);
+        let found = line.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+        found.unwrap_or_default().to_owned()
+    }
+
+    /// Waits until something holds; fails with the logs' last lines if it takes too long.
+    pub fn wait(&self, what: &str, holds: impl FnMut(&Self) -> bool) {
+        self.wait_for(PATIENCE, what, holds);
+    }
+
+    /// As [`Self::wait`], with its own limit.
+    pub fn wait_for(&self, limit: Duration, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let start = Instant::now();
+        while !holds(self) {
+            assert!(start.elapsed() < limit, "waited {limit:?} in vain until {what}; {:#?}", self.jobs());
+            sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Waits until a job is in a state.
+    pub fn wait_state(&self, id: u32, state: &str) {
+        self.wait(&format!("job {id} is {state}"), |c| c.job(id).is(state));
+    }
+
+    /// Which leaf each node hangs on.
+    pub fn wiring(&self) -> Wiring {
+        Wiring::of(self.setup.topology.as_deref().unwrap_or_default())
+    }
+
+    /// slurmctld's log.
+    pub fn log(&self) -> String {
+        text(&fs::read(self.dir.join("slurmctld.log")).unwrap_or_default())
+    }
+
+    /// The log's lines that hold all these words.
+    pub fn logged(&self, words: &[&str]) -> Vec<String> {
+        let log = self.log();
+        log.lines().filter(|line| words.iter().all(|word| line.contains(word))).map(str::to_owned).collect()
+    }
+
+    /// A file in the cluster's folder.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.dir.join(file)
+    }
+
+    // --- changing it
+
+    /// Changes topology.conf; none removes it. slurmctld is not told.
+    pub fn set_topology(&mut self, topology: Option<&str>) {
+        self.setup.topology = topology.map(str::to_owned);
+        self.write_conf();
+    }
+
+    /// Writes the configuration files as the setup says now.
+    pub fn write_conf(&self) {
+        let write = |file: &str, text: &str| fs::write(self.dir.join(file), text).unwrap();
+        let conf = |reader| {
+            conf::slurm_conf(&self.setup, &self.dir, &self.plugins, &self.user, self.first_port, reader)
+        };
+        write("slurm.conf", &conf(Reader::Everyone));
+        write("controller.conf", &conf(Reader::Controller));
+        write("gres.conf", &conf::gres_conf(&self.setup));
+        write("cgroup.conf", "");
+        match &self.setup.topology {
+            Some(topology) => write("topology.conf", topology),
+            None => drop(fs::remove_file(self.dir.join("topology.conf"))),
+        }
+    }
+
+    /// `scontrol reconfigure`, and waits until slurmctld has done it.
+    pub fn reconfigure(&self) {
+        let before = self.logged(&["lockstep: calls decided"]).len();
+        self.slurm("scontrol", &["reconfigure"]);
+        if self.setup.install != Install::Stock {
+            self.wait("slurmctld has read its configuration", |c| {
+                c.logged(&["lockstep: calls decided"]).len() > before
+            });
+        }
+    }
+
+    /// Puts the built plugin where the setup wants it.
+    pub fn install_plugin(&self) {
+        let library = built_library();
+        let target = self.plugins.join(if self.setup.install == Install::DropIn { DROP_IN } else { NAMED });
+        fs::copy(&library, &target)
+            .unwrap_or_else(|e| panic!("{}: {e}; cargo build makes it", library.display()));
+    }
+
+    /// Takes the plugin's file away.
+    pub fn remove_plugin(&self) {
+        for file in [NAMED, DROP_IN] {
+            drop(fs::remove_file(self.plugins.join(file)));
+        }
+    }
+
+    /// Starts slurmctld and waits until it answers.
+    pub fn start_controller(&mut self) {
+        let mut words = self.setup.wrapper.iter().map(String::as_str).chain(["slurmctld"]);
+        let mut command = self.command(words.next().unwrap_or("slurmctld"));
+        let output = fs::File::create(self.dir.join("slurmctld.out")).unwrap();
+        command
+            .args(words)
+            .arg("-D")
+            .arg("-f")
+            .arg(self.dir.join("controller.conf"))
+            .envs(self.setup.env.iter().map(|(key, value)| (key, value)))
+            .stdout(output.try_clone().unwrap())
+            .stderr(output);
+        self.controller = Some(command.spawn().unwrap());
+        let start = Instant::now();
+        while !self.try_slurm("scontrol", &["ping"]).status.success() {
+            assert!(self.controller_lives(), "slurmctld ended at start");
+            assert!(start.elapsed() < PATIENCE, "slurmctld does not answer");
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Stops slurmctld and waits until it has saved its state.
+    pub fn stop_controller(&mut self) {
+        self.end_controller(Signal::SIGTERM);
+    }
+
+    /// Kills slurmctld in the middle of whatever it does.
+    pub fn kill_controller(&mut self) {
+        self.end_controller(Signal::SIGKILL);
+    }
+
+    fn end_controller(&mut self, signal: Signal) {
+        if let Some(mut child) = self.controller.take() {
+            kill(pid(&child), signal).unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Whether slurmctld runs.
+    pub fn controller_lives(&mut self) -> bool {
+        self.controller.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// slurmctld's process.
+    pub fn controller_pid(&self) -> Option<u32> {
+        self.controller.as_ref().map(Child::id)
+    }
+
+    fn start_munge(&mut self) {
+        let file = |name: &str| self.dir.join(name);
+        // Any 32 bytes or more; this munged serves one cluster on this machine.
+        let key: Vec<u8> = (0..128u8).map(|i| i ^ self.first_port as u8).collect();
+        fs::write(file("munge.key"), key).unwrap();
+        fs::set_permissions(file("munge.key"), fs::Permissions::from_mode(0o600)).unwrap();
+        let child = self
+            .command("munged")
+            .args(["--foreground", "--force", "--num-threads=4"])
+            .arg(format!("--key-file={}", file("munge.key").display()))
+            .arg(format!("--socket={}", file("munge.sock").display()))
+            .arg(format!("--pid-file={}", file("munge.pid").display()))
+            .arg(format!("--log-file={}", file("munge.log").display()))
+            .arg(format!("--seed-file={}", file("munge.seed").display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|e| panic!("munged: {e}; run make deps"));
+        self.others.push(child);
+        let socket = file("munge.sock");
+        let start = Instant::now();
+        while !socket.exists() {
+            assert!(start.elapsed() < PATIENCE, "munged did not start; see {}", file("munge.log").display());
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn start_slurmd(&mut self, node: usize) {
+        let name = format!("n{node}");
+        fs::create_dir_all(self.dir.join("spool").join(&name)).unwrap();
+        let output = fs::File::create(self.dir.join(format!("slurmd-{name}.out"))).unwrap();
+        let child = self
+            .command("slurmd")
+            .args(["-D", "-N", &name, "-f"])
+            .arg(self.conf_path())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap_or_else(|e| panic!("slurmd: {e}; run make deps"));
+        self.others.push(child);
+    }
+
+    // --- taking it down
+
+    /// Leaves the cluster up when this process ends; [`Self::stop_command`] stops it.
+    pub fn keep(mut self) {
+        self.tell_reaper("keep");
+    }
+
+    fn tell_reaper(&mut self, word: &str) {
+        if let Some(mut reins) = self.reins.take() {
+            drop(writeln!(reins, "{word}"));
+            drop(reins);
+            drop(self.reaper.wait());
+        }
+    }
+
+    fn show_last_lines(&self) {
+        let mut files: Vec<PathBuf> = vec![self.dir.join("slurmctld.out"), self.dir.join("slurmctld.log")];
+        if let Nodes::Real(_) = self.setup.nodes {
+            files.push(self.dir.join("slurmd-n1.log"));
+        }
+        for file in files {
+            let lines = text(&fs::read(&file).unwrap_or_default());
+            let lines: Vec<&str> = lines.lines().collect();
+            eprintln!("--- {}", file.display());
+            lines[lines.len().saturating_sub(40)..].iter().for_each(|line| eprintln!("{line}"));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if panicking() && self.reins.is_some() {
+            self.show_last_lines();
+            self.tell_reaper("leave");
+        } else {
+            self.tell_reaper("");
+        }
+        for child in self.others.iter_mut().chain(&mut self.controller) {
+            // Killed by the reaper; nobody else collects it.
+            drop(child.try_wait());
+        }
+    }
+}
+
+/// The plugin that cargo built beside this test or example.
+fn built_library() -> PathBuf {
+    let exe = std::env::current_exe().unwrap();
+    // target/PROFILE/deps/TEST, or target/PROFILE/examples/EXAMPLE
+    exe.ancestors().nth(2).map(|dir| dir.join("liblockstep.so")).unwrap()
+}
+
+/// The first of so many consecutive ports that are free on the loopback interface.
+fn free_ports(count: usize) -> u16 {
+    // Below the range from which the kernel takes ports for outgoing connections.
+    let (low, high) = (12_000u16, 32_000u16);
+    let mut seed = std::process::id().wrapping_mul(2_654_435_761) ^ Instant::now().elapsed().subsec_nanos();
+    if let Ok(since) = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        seed ^= since.subsec_nanos();
+    }
+    for _ in 0..1000 {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let first = low + (seed >> 8) as u16 % (high - low - count as u16);
+        let ports = first..first + count as u16;
+        if ports.map(|port| TcpListener::bind(("127.0.0.1", port))).collect::<Result<Vec<_>, _>>().is_ok() {
+            return first;
+        }
+    }
+    panic!("no {count} free ports between {low} and {high}");
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether a process of this cluster's folder is left. For the harness's own test.
+pub fn processes_of(dir: &Path) -> usize {
+    let mark = format!("{MARK}={}", dir.display());
+    let environs =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("environ")).ok());
+    environs.filter(|environ| environ.split(|&b| b == 0).any(|word| word == mark.as_bytes())).count()
+}
