@@ -16,8 +16,7 @@ fn jobs_launch_and_finish_on_real_slurmds_and_nothing_is_left_behind() {
     let sleeper = cluster.submit(600, &["-N4"]);
     cluster.wait_state(sleeper, "RUNNING");
     let dir = cluster.path("").canonicalize().unwrap();
-    let running = processes_of(&dir);
-    assert!(running > 6, "munged, slurmctld, four slurmds and more, not {running}");
+    cluster.wait("munged, slurmctld, four slurmds, a step and the job run", |_| processes_of(&dir) > 8);
     drop(cluster);
     assert_eq!(processes_of(&dir), 0);
     assert!(!dir.exists());

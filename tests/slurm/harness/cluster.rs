@@ -19,21 +19,25 @@ const MARK: &str = "LOCKSTEP_CLUSTER";
 /// How long anything that must happen may take. Generous: the machine may be busy with other clusters.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Kills every process that carries the cluster's mark, round after round until none is left, then removes the folder
-/// unless told to leave it.
+/// Kills every process that works in the cluster's folder or carries its mark (a job may have changed its folder, and
+/// slurmstepd overwrites its environment), round after round until none is left; then removes the folder unless told to
+/// leave it.
 const STOP: &str = r#"#!/bin/sh
 dir=$(dirname "$(readlink -f "$0")")
-found=yes
+quiet=0
 rounds=0
-while [ -n "$found" ] && [ $rounds -lt 100 ]; do
-    found=
+# Two quiet rounds: a process may be forked while its parent is being looked at.
+while [ $quiet -lt 2 ] && [ $rounds -lt 100 ]; do
+    quiet=$((quiet + 1))
     rounds=$((rounds + 1))
     for proc in /proc/[0-9]*; do
-        if grep -qzxF "LOCKSTEP_CLUSTER=$dir" "$proc/environ" 2>/dev/null; then
-            kill -9 "${proc#/proc/}" 2>/dev/null && found=yes
-        fi
+        case $(readlink "$proc/cwd") in
+        "$dir" | "$dir"/*) ;;
+        *) grep -qzxF "LOCKSTEP_CLUSTER=$dir" "$proc/environ" 2>/dev/null || continue ;;
+        esac
+        [ "${proc#/proc/}" = $$ ] || { kill -9 "${proc#/proc/}" 2>/dev/null && quiet=0; }
     done
-    [ -z "$found" ] || sleep 0.1
+    sleep 0.1
 done
 [ "$1" = leave ] || rm -rf "$dir"
 "#;
@@ -429,10 +433,16 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether a process of this cluster's folder is left. For the harness's own test.
+/// How many processes belong to the cluster in this folder. For the harness's own test.
 pub fn processes_of(dir: &Path) -> usize {
     let mark = format!("{MARK}={}", dir.display());
-    let environs =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("environ")).ok());
-    environs.filter(|environ| environ.split(|&b| b == 0).any(|word| word == mark.as_bytes())).count()
+    let belongs = |process: PathBuf| {
+        fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir))
+            || fs::read(process.join("environ"))
+                .is_ok_and(|environ| environ.split(|&b| b == 0).any(|word| word == mark.as_bytes()))
+    };
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter(|entry| entry.as_ref().is_ok_and(|entry| belongs(entry.path())))
+        .count()
 }
