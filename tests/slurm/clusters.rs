@@ -1,6 +1,12 @@
 //! The harness itself, over stock Slurm: what the other tests stand on.
 
 use crate::harness::{Cluster, Install, Nodes, Setup, processes_of};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 #[test]
 fn jobs_launch_and_finish_on_real_slurmds_and_nothing_is_left_behind() {
@@ -30,4 +36,38 @@ fn cloud_nodes_are_allocated_without_a_slurmd() {
     cluster.stop_controller();
     cluster.start_controller();
     assert_eq!(cluster.job(big).nodes.len(), 500);
+}
+
+/// Set in the process that this test kills.
+const VICTIM: &str = "LOCKSTEP_TEST_VICTIM";
+
+#[test]
+fn a_cluster_goes_down_with_a_process_that_is_killed() {
+    if std::env::var_os(VICTIM).is_some() {
+        let cluster = Cluster::start(Setup::new(Install::Stock, Nodes::Real(2)));
+        let job = cluster.submit(600, &["-N2"]);
+        cluster.wait_state(job, "RUNNING");
+        println!("up in {}", cluster.path("").display());
+        std::thread::sleep(Duration::from_secs(600));
+    }
+    let name = "clusters::a_cluster_goes_down_with_a_process_that_is_killed";
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
+        let mut victim = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(VICTIM, "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let dir = lines.find_map(|line| Some(line.split_once("up in ")?.1.to_owned())).unwrap();
+        let dir = Path::new(&dir).canonicalize().unwrap();
+        assert!(processes_of(&dir) >= 4, "munged, slurmctld and two slurmds run");
+        kill(Pid::from_raw(i32::try_from(victim.id()).unwrap()), signal).unwrap();
+        victim.wait().unwrap();
+        let start = Instant::now();
+        while processes_of(&dir) > 0 || dir.exists() {
+            assert!(start.elapsed() < Duration::from_secs(60), "{signal}: {dir:?} lives on");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
 }

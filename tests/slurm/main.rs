@@ -1,5 +1,7 @@
 //! Lockstep in real Slurm: each test starts a cluster of its own and takes it down.
 #![cfg(feature = "plugin")]
+// Whatever fails here fails a test, which is what should happen.
+#![allow(clippy::unwrap_used)]
 
 mod harness;
 

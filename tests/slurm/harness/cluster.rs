@@ -2,11 +2,12 @@
 
 use super::conf::{self, DROP_IN, Install, NAMED, Nodes, Reader, Setup};
 use super::job::{Job, Wiring};
+use super::ports::Ports;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,16 +15,25 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::thread::{panicking, sleep};
 use std::time::{Duration, Instant};
 
-/// Marks every process of a cluster, for the reaper.
-const MARK: &str = "LOCKSTEP_CLUSTER";
 /// How long anything that must happen may take. Generous: the machine may be busy with other clusters.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Kills every process that works in the cluster's folder or carries its mark (a job may have changed its folder, and
-/// slurmstepd overwrites its environment), round after round until none is left; then removes the folder unless told to
-/// leave it.
+/// Which processes are a cluster's: Slurm gives its jobs the cluster's name in this variable, the harness gives it to
+/// the daemons.
+const MARK: &str = "SLURM_CLUSTER_NAME";
+
+/// Kills every process of the cluster, round after round until none is left, then removes the folder unless told to
+/// leave it. `@MARK@` stands for the mark.
 const STOP: &str = r#"#!/bin/sh
 dir=$(dirname "$(readlink -f "$0")")
+ours() {
+    grep -qzxF '@MARK@' "$1/environ" && return
+    # These two write their title over their environment.
+    read -r name <"$1/comm" && case $name in
+        slurmstepd | slurmscriptd) [ "$(readlink "$1/cwd")" = "$dir" ] ;;
+        *) false ;;
+    esac
+}
 quiet=0
 rounds=0
 # Two quiet rounds: a process may be forked while its parent is being looked at.
@@ -31,12 +41,8 @@ while [ $quiet -lt 2 ] && [ $rounds -lt 100 ]; do
     quiet=$((quiet + 1))
     rounds=$((rounds + 1))
     for proc in /proc/[0-9]*; do
-        case $(readlink "$proc/cwd") in
-        "$dir" | "$dir"/*) ;;
-        *) grep -qzxF "LOCKSTEP_CLUSTER=$dir" "$proc/environ" 2>/dev/null || continue ;;
-        esac
-        [ "${proc#/proc/}" = $$ ] || { kill -9 "${proc#/proc/}" 2>/dev/null && quiet=0; }
-    done
+        ours "$proc" && kill -9 "${proc#/proc/}" && quiet=0
+    done 2>/dev/null
     sleep 0.1
 done
 [ "$1" = leave ] || rm -rf "$dir"
@@ -47,10 +53,11 @@ pub struct Cluster {
     pub setup: Setup,
     dir: PathBuf,
     plugins: PathBuf,
-    first_port: u16,
+    ports: Ports,
     user: String,
+    munged: Option<Child>,
     controller: Option<Child>,
-    others: Vec<Child>,
+    slurmds: Vec<Child>,
     reaper: Child,
     /// Closing it lets the reaper work.
     reins: Option<ChildStdin>,
@@ -62,8 +69,9 @@ impl Cluster {
         let dir = tempfile::Builder::new().prefix("lockstep-").tempdir().unwrap().keep();
         // Slurm follows no relative path, and the reaper compares literally.
         let dir = dir.canonicalize().unwrap();
+        let ports = Ports::take(setup.nodes.count() + 1);
         let stop = dir.join("stop");
-        fs::write(&stop, STOP).unwrap();
+        fs::write(&stop, STOP.replace("@MARK@", &format!("{MARK}={}", ports.cluster_name()))).unwrap();
         fs::set_permissions(&stop, fs::Permissions::from_mode(0o755)).unwrap();
         let mut reaper = Command::new("sh")
             .args(["-c", r#"read -r word || word=; [ "$word" = keep ] || exec "$0" "$word""#])
@@ -77,12 +85,13 @@ impl Cluster {
         let user = User::from_uid(geteuid()).unwrap().map_or_else(|| geteuid().to_string(), |user| user.name);
         let mut cluster = Self {
             plugins: dir.join("plugins"),
-            first_port: free_ports(setup.nodes.count() + 1),
+            ports,
             setup,
             dir,
             user,
+            munged: None,
             controller: None,
-            others: Vec::new(),
+            slurmds: Vec::new(),
             reaper,
             reins,
         };
@@ -95,14 +104,7 @@ impl Cluster {
         cluster.start_munge();
         cluster.write_conf();
         cluster.start_controller();
-        if let Nodes::Real(count) = cluster.setup.nodes {
-            for node in 1..=count {
-                cluster.start_slurmd(node);
-            }
-            cluster.wait("every node is idle", |c| {
-                c.slurm("sinfo", &["-h", "-t", "idle", "-o", "%D"]).trim() == count.to_string()
-            });
-        }
+        cluster.start_slurmds();
         cluster
     }
 
@@ -126,7 +128,7 @@ impl Cluster {
         let mut command = Command::new(program);
         command
             .env("SLURM_CONF", self.conf_path())
-            .env(MARK, &self.dir)
+            .env(MARK, self.ports.cluster_name())
             .current_dir(&self.dir)
             .stdin(Stdio::null());
         command
@@ -225,9 +227,8 @@ impl Cluster {
     /// Writes the configuration files as the setup says now.
     pub fn write_conf(&self) {
         let write = |file: &str, text: &str| fs::write(self.dir.join(file), text).unwrap();
-        let conf = |reader| {
-            conf::slurm_conf(&self.setup, &self.dir, &self.plugins, &self.user, self.first_port, reader)
-        };
+        let conf =
+            |reader| conf::slurm_conf(&self.setup, &self.dir, &self.plugins, &self.user, &self.ports, reader);
         write("slurm.conf", &conf(Reader::Everyone));
         write("controller.conf", &conf(Reader::Controller));
         write("gres.conf", &conf::gres_conf(&self.setup));
@@ -316,7 +317,7 @@ impl Cluster {
     fn start_munge(&mut self) {
         let file = |name: &str| self.dir.join(name);
         // Any 32 bytes or more; this munged serves one cluster on this machine.
-        let key: Vec<u8> = (0..128u8).map(|i| i ^ self.first_port as u8).collect();
+        let key: Vec<u8> = (0..128u8).map(|i| i ^ self.ports.first as u8).collect();
         fs::write(file("munge.key"), key).unwrap();
         fs::set_permissions(file("munge.key"), fs::Permissions::from_mode(0o600)).unwrap();
         let child = self
@@ -331,7 +332,7 @@ impl Cluster {
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|e| panic!("munged: {e}; run make deps"));
-        self.others.push(child);
+        self.munged = Some(child);
         let socket = file("munge.sock");
         let start = Instant::now();
         while !socket.exists() {
@@ -340,19 +341,39 @@ impl Cluster {
         }
     }
 
-    fn start_slurmd(&mut self, node: usize) {
+    /// Starts the slurmds, if the cluster has any, and waits until every node answers.
+    pub fn start_slurmds(&mut self) {
+        let Nodes::Real(count) = self.setup.nodes else { return };
+        let slurmds = (1..=count).map(|node| self.start_slurmd(node)).collect();
+        self.slurmds = slurmds;
+        let first = self.ports.first + 1;
+        self.wait("every slurmd listens and has registered", |c| {
+            let states = c.slurm("sinfo", &["-h", "-N", "-o", "%T"]);
+            // `unknown*` or `idle*`: not heard of yet.
+            !states.contains('*')
+                && (first..).take(count).all(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())
+        });
+    }
+
+    /// Stops the slurmds; the jobs run on.
+    pub fn stop_slurmds(&mut self) {
+        for mut child in self.slurmds.drain(..) {
+            kill(pid(&child), Signal::SIGTERM).unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    fn start_slurmd(&self, node: usize) -> Child {
         let name = format!("n{node}");
         fs::create_dir_all(self.dir.join("spool").join(&name)).unwrap();
         let output = fs::File::create(self.dir.join(format!("slurmd-{name}.out"))).unwrap();
-        let child = self
-            .command("slurmd")
+        self.command("slurmd")
             .args(["-D", "-N", &name, "-f"])
             .arg(self.conf_path())
             .stdout(output.try_clone().unwrap())
             .stderr(output)
             .spawn()
-            .unwrap_or_else(|e| panic!("slurmd: {e}; run make deps"));
-        self.others.push(child);
+            .unwrap_or_else(|e| panic!("slurmd: {e}; run make deps"))
     }
 
     // --- taking it down
@@ -392,7 +413,7 @@ impl Drop for Cluster {
         } else {
             self.tell_reaper("");
         }
-        for child in self.others.iter_mut().chain(&mut self.controller) {
+        for child in self.slurmds.iter_mut().chain(&mut self.controller).chain(&mut self.munged) {
             // Killed by the reaper; nobody else collects it.
             drop(child.try_wait());
         }
@@ -406,25 +427,6 @@ fn built_library() -> PathBuf {
     exe.ancestors().nth(2).map(|dir| dir.join("liblockstep.so")).unwrap()
 }
 
-/// The first of so many consecutive ports that are free on the loopback interface.
-fn free_ports(count: usize) -> u16 {
-    // Below the range from which the kernel takes ports for outgoing connections.
-    let (low, high) = (12_000u16, 32_000u16);
-    let mut seed = std::process::id().wrapping_mul(2_654_435_761) ^ Instant::now().elapsed().subsec_nanos();
-    if let Ok(since) = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
-        seed ^= since.subsec_nanos();
-    }
-    for _ in 0..1000 {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let first = low + (seed >> 8) as u16 % (high - low - count as u16);
-        let ports = first..first + count as u16;
-        if ports.map(|port| TcpListener::bind(("127.0.0.1", port))).collect::<Result<Vec<_>, _>>().is_ok() {
-            return first;
-        }
-    }
-    panic!("no {count} free ports between {low} and {high}");
-}
-
 fn pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap())
 }
@@ -433,16 +435,9 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// How many processes belong to the cluster in this folder. For the harness's own test.
+/// How many processes a cluster has, the daemons, their steps and the jobs. For the harness's own test.
 pub fn processes_of(dir: &Path) -> usize {
-    let mark = format!("{MARK}={}", dir.display());
-    let belongs = |process: PathBuf| {
-        fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir))
-            || fs::read(process.join("environ"))
-                .is_ok_and(|environ| environ.split(|&b| b == 0).any(|word| word == mark.as_bytes()))
-    };
-    fs::read_dir("/proc")
-        .unwrap()
-        .filter(|entry| entry.as_ref().is_ok_and(|entry| belongs(entry.path())))
-        .count()
+    let cwds =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path().join("cwd")).ok());
+    cwds.filter(|cwd| cwd.to_string_lossy().starts_with(&*dir.to_string_lossy())).count()
 }

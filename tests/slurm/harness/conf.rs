@@ -1,6 +1,8 @@
 //! What a cluster is made of, and the configuration files that say so to Slurm.
 
+use super::ports::Ports;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The file names by which Slurm knows the two forms of the plugin.
@@ -123,12 +125,12 @@ pub fn two_levels(nodes: usize, leaf: usize, spine: usize) -> String {
     text
 }
 
-/// Where Slurm keeps its plugins.
+/// Where Slurm keeps its plugins: distributions differ, and so do architectures.
 pub fn slurm_plugin_dir() -> PathBuf {
-    let known =
-        ["/usr/lib/x86_64-linux-gnu/slurm-wlm", "/usr/lib/aarch64-linux-gnu/slurm-wlm", "/usr/lib64/slurm"];
-    let found = known.iter().map(PathBuf::from).find(|dir| dir.join(DROP_IN).exists());
-    found.expect("Slurm's plugins are not installed: run make deps")
+    let entries = |dir: &str| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let libs = entries("/usr/lib").chain(["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from));
+    let mut folders = libs.flat_map(|lib| ["slurm-wlm", "slurm"].map(|name| lib.join(name)));
+    folders.find(|dir| dir.join(DROP_IN).exists()).expect("Slurm's plugins are not installed: run make deps")
 }
 
 /// What a slurm.conf is written for.
@@ -144,10 +146,11 @@ pub fn slurm_conf(
     dir: &Path,
     plugins: &Path,
     user: &str,
-    first_port: u16,
+    ports: &Ports,
     reader: Reader,
 ) -> String {
     let (dir, own) = (dir.display(), slurm_plugin_dir());
+    let (cluster, first_port) = (ports.cluster_name(), ports.first);
     let ours = match setup.install {
         Install::Stock => false,
         Install::Named => true,
@@ -161,7 +164,7 @@ pub fn slurm_conf(
     };
     let nodes = setup.nodes.count();
     let mut text = format!(
-        "ClusterName=lockstep\n\
+        "ClusterName={cluster}\n\
          SlurmctldHost=localhost(127.0.0.1)\n\
          SlurmctldPort={first_port}\n\
          SlurmUser={user}\n\
@@ -231,7 +234,7 @@ pub fn slurm_conf(
         }
         Nodes::Real(_) => {
             for node in 1..=nodes {
-                let port = first_port as usize + node;
+                let port = ports.first as usize + node;
                 let line = format!("NodeName=n{node} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port}");
                 let _ = writeln!(text, "{line} {}", options(node));
             }

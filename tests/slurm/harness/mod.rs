@@ -3,8 +3,8 @@
 //! A [`Cluster`] is a private munged, a slurmctld, and either real slurmds (jobs really launch) or `State=CLOUD` nodes
 //! without any (thousands of nodes, real decisions, nothing launches), in a temporary folder, on free ports of the
 //! loopback interface, as whatever user runs it. It is taken down with its owner, however that ends: a reaper process
-//! waits on a pipe from us, and when that closes it kills, by pid, every process that works in the cluster's folder or
-//! carries its mark in the environment (daemons, steps and the jobs themselves), and removes the folder.
+//! waits on a pipe from us, and when that closes it kills, by pid, every process that carries the cluster's name in its
+//! environment (daemons, steps and the jobs themselves), and removes the folder.
 
 // The tests, the demo and the benchmarks each use their own part of it.
 #![allow(dead_code)]
@@ -12,6 +12,7 @@
 mod cluster;
 mod conf;
 mod job;
+mod ports;
 
 pub use cluster::{Cluster, processes_of};
 pub use conf::{Install, Nodes, Setup};
