@@ -6,4 +6,8 @@
 mod harness;
 
 mod clusters;
+mod faults;
+mod installs;
 mod placement;
+mod restart;
+mod topology_files;
