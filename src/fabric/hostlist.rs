@@ -572,23 +572,19 @@ mod tests {
             return;
         };
         let dialect = scontrol.dialect();
-        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(250));
+        let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(250) };
+        let mut runner = proptest::test_runner::TestRunner::new(config);
         runner
             .run(&hostlist(), |text| {
-                let theirs = scontrol.run(&["--", "show", "hostnames", &text]);
-                let ours = expand(&text, dialect);
-                prop_assert_eq!(
-                    &theirs,
-                    &ours
-                        .as_ref()
-                        .ok()
-                        .map(|names| names.iter().map(|n| format!("{n}\n")).collect::<String>()),
-                    "{}",
-                    text
-                );
-                if let Ok(names) = ours {
-                    let folded = scontrol.run(&["--", "show", "hostlist", &names.join(",")]).unwrap();
-                    prop_assert_eq!(fold(&names), folded.trim_end());
+                let names = expand(&text, dialect).ok();
+                let lines =
+                    names.as_ref().map(|names| names.iter().map(|name| format!("{name}\n")).collect());
+                prop_assert_eq!(scontrol.run(&["--", "show", "hostnames", &text]), lines, "{}", text);
+                if let Some(mut names) = names {
+                    // An argument may be 128 KiB long.
+                    names.truncate(1000);
+                    let folded = scontrol.run(&["--", "show", "hostlist", &names.join(",")]);
+                    prop_assert_eq!(folded, Some(fold(&names) + "\n"), "{}", text);
                 }
                 Ok(())
             })
