@@ -19,3 +19,4 @@ pub mod placement;
 #[allow(unsafe_code)]
 pub mod plugin;
 pub mod request;
+pub mod slurm_conf;
