@@ -19,4 +19,5 @@ pub mod placement;
 #[allow(unsafe_code)]
 pub mod plugin;
 pub mod request;
+pub mod policy;
 pub mod slurm_conf;
