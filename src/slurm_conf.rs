@@ -31,6 +31,11 @@ pub struct Release {
 }
 
 impl Release {
+    /// The release of a year and month: (22, 5) for 22.05.
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self { major, minor }
+    }
+
     /// What this release takes for a hostlist.
     pub fn dialect(self) -> Dialect {
         Dialect::of_slurm(self.major, self.minor)

@@ -2,7 +2,7 @@
 
 use lockstep::fabric::hostlist::Dialect;
 use lockstep::fabric::tree::Fabric;
-use lockstep::fabric::{NodeNames, Reading, TopologyFile, draft, topology_conf};
+use lockstep::fabric::{Reading, TopologyFile};
 use lockstep::slurm_conf::SlurmConf;
 use std::io;
 use std::path::Path;
@@ -18,19 +18,15 @@ fn read(name: &str) -> Reading {
     let path = Path::new(FOLDER).join(name);
     let conf = Path::new(FOLDER).join(name.replace("_topology.conf", "_slurm.conf"));
     let dialect = Dialect::default();
+    let file = TopologyFile { source: &source, path: &path, dialect, topology: None, exclude: &[] };
     let nodes = if conf != path && conf.exists() {
         let (conf, found) = SlurmConf::read(&source, &conf, dialect);
         assert!(found.is_empty(), "{found:?}");
         conf.node_names()
     } else {
-        let (draft, _) = topology_conf::read(&source, &path, dialect);
-        let named = draft.switches.into_iter().filter_map(|switch| match switch.below {
-            draft::Hanging::Nodes(names, _) => Some(names),
-            _ => None,
-        });
-        NodeNames::new(named.flatten().map(Some))
+        TopologyFile::named_nodes([file])
     };
-    TopologyFile { source: &source, path: &path, dialect, topology: None, exclude: &[] }.read(&nodes)
+    file.read(&nodes)
 }
 
 /// Switches on each level from the leaves up, then the sizes of the smallest and largest leaf.
@@ -38,13 +34,13 @@ fn shape(fabric: &Fabric) -> (Vec<usize>, usize, usize) {
     let levels = (0..fabric.level_count()).map(|level| fabric.at_level(level as u16).len()).collect();
     let leaves: Vec<usize> =
         fabric.at_level(0).iter().map(|&leaf| fabric.switch(leaf).node_count()).collect();
-    (levels, leaves.iter().min().copied().unwrap(), leaves.iter().max().copied().unwrap())
+    (levels, leaves.iter().min().copied().unwrap_or(0), leaves.iter().max().copied().unwrap_or(0))
 }
 
 fn check(name: &str, levels: &[usize], smallest: usize, largest: usize) {
     let reading = read(name);
     assert_eq!(reading.diagnostics, [], "{name}");
-    assert_eq!(shape(&reading.fabric.unwrap()), (levels.to_vec(), smallest, largest), "{name}");
+    assert_eq!(shape(&reading.fabric.expect(name)), (levels.to_vec(), smallest, largest), "{name}");
 }
 
 fn refused(name: &str) -> String {
@@ -68,7 +64,7 @@ fn trees() {
 fn forests() {
     check("slurm_test_133_1_case4_topology.conf", &[20, 2], 20, 20);
     let with_a_node_outside = read("slurm_test_133_1_case5_topology.conf");
-    assert_eq!(shape(&with_a_node_outside.fabric.unwrap()), (vec![20, 2], 20, 20));
+    assert_eq!(shape(&with_a_node_outside.fabric.expect("a fabric")), (vec![20, 2], 20, 20));
     let [warning] = &with_a_node_outside.diagnostics[..] else { panic!() };
     assert_eq!(warning.code.id, "T104");
     assert_eq!(warning.what, "no switch reaches 1 node of the cluster: peta99999");

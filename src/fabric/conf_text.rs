@@ -152,13 +152,7 @@ impl Reader<'_> {
         match (self.source)(path) {
             Ok(text) => Some(Open { path: path.into(), text, at: 0, line: 1 }),
             Err(error) => {
-                let what = format!("cannot read {}: {error}", path.display());
-                self.report(
-                    UNREADABLE,
-                    named_at.clone(),
-                    what,
-                    "make the file readable for SlurmUser, as UTF-8 text",
-                );
+                self.diagnostics.push(unreadable(path, named_at.clone(), &error));
                 None
             }
         }

@@ -95,7 +95,7 @@ fn a_file_that_says_nothing_gives_no_fabric_and_one_clear_message() {
         topology.conf: error[T014]: no node of the cluster hangs on any switch; give the leaves `Nodes=`, with names as in slurm.conf
         topology.conf:1:12: warning[T105]: `a` has no node of the cluster and is left out; correct its nodes, or remove it
         topology.conf:1:20: warning[T103]: 4 names are no nodes of the cluster: x[1-4]; correct them, or add the nodes to slurm.conf; they are left out
-        topology.conf: error[T001]: cannot read topology.conf: entity not found; make the file readable for SlurmUser, as UTF-8 text
+        topology.conf: error[T001]: cannot read topology.conf: entity not found; make it a file of UTF-8 text that SlurmUser may read
         "#);
 }
 
@@ -193,7 +193,7 @@ fn include_is_followed_and_places_are_those_of_the_included_file() {
         etc/by-hand.conf:2:29: error[T004]: `[` is never closed; add the missing `]`
         etc/by-hand.conf:3:9: error[T003]: etc/topology.conf includes itself; remove the Include
         etc/by-hand.conf:4:9: error[T003]: text after the name of the file; give each Include a line of its own
-        etc/topology.conf:3:9: error[T001]: cannot read etc/gone.conf: entity not found; make the file readable for SlurmUser, as UTF-8 text
+        etc/topology.conf:3:9: error[T001]: cannot read etc/gone.conf: entity not found; make it a file of UTF-8 text that SlurmUser may read
         "#);
 }
 
