@@ -109,9 +109,10 @@ fn partitions(cluster: &Cluster, findings: &mut Vec<Diagnostic>) -> Vec<Partitio
     let place = Place::file(&cluster.topology);
     let Some((_, conf)) = &cluster.slurm_conf else {
         let fabric = cluster.reading.fabric.iter();
-        groups.extend(
-            fabric.map(|fabric| group("(all)".into(), fabric, fabric.listed().clone(), &place, findings)),
-        );
+        groups
+            .extend(fabric.map(|fabric| {
+                group("(all nodes)".into(), fabric, fabric.listed().clone(), &place, findings)
+            }));
         return groups;
     };
     for partition in conf.partitions() {
@@ -169,7 +170,7 @@ fn group(
     let fits = lint::fits(fabric, &set, sizes);
     let scarce: Vec<String> = fits.iter().filter_map(scarcity).collect();
     if !scarce.is_empty() {
-        let what = format!("in partition {name} {}", scarce.join(", "));
+        let what = format!("partition {name}: {}", scarce.join(", "));
         let hint = "gangs of these sizes wait for those few: keep them free, or ask for sizes that fit more";
         findings.push(Diagnostic::new(SCARCE, place.clone(), what, hint));
     }

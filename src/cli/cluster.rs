@@ -29,6 +29,9 @@ pub struct ClusterArgs {
     /// The policy [default: lockstep.toml beside slurm.conf, if it exists]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// Read the topology file alone: the nodes are those it names, not those of slurm.conf
+    #[arg(long, requires = "topology", conflicts_with_all = ["slurm_conf", "live"])]
+    alone: bool,
     /// The release of Slurm, such as 24.11 [default: that of the installed one]
     #[arg(long, value_name = "RELEASE")]
     slurm_version: Option<Release>,
@@ -129,14 +132,13 @@ impl ClusterArgs {
     }
 
     fn slurm_conf_path(&self, in_force: &BTreeMap<String, String>) -> Result<Option<PathBuf>, String> {
+        if self.alone {
+            return Ok(None);
+        }
         let given = self.slurm_conf.clone().or_else(|| in_force.get("slurm_conf").map(PathBuf::from));
         let default = || Some(PathBuf::from(DEFAULT_SLURM_CONF)).filter(|path| path.exists());
-        match given.or_else(default) {
-            None if self.topology.is_none() => Err(format!(
-                "no {DEFAULT_SLURM_CONF}; give --slurm-conf FILE, or --topology FILE for a topology alone"
-            )),
-            path => Ok(path),
-        }
+        let none = format!("no {DEFAULT_SLURM_CONF}; give --slurm-conf FILE, or --topology FILE --alone");
+        Ok(Some(given.or_else(default).ok_or(none)?))
     }
 
     fn release(

@@ -27,7 +27,7 @@ struct Cli {
 const EXAMPLES: &str = "Examples:
   lockstep check                                the cluster of /etc/slurm/slurm.conf
   lockstep check --topology new.conf --against /etc/slurm/topology.conf
-  lockstep topo --topology topology.conf        a file alone, without slurm.conf
+  lockstep topo --topology topology.conf --alone   a file without its slurm.conf
   lockstep topo --svg fabric.svg                the fabric as a picture";
 
 #[derive(Subcommand)]

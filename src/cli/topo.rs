@@ -3,9 +3,9 @@
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::report::{self, BOLD, FAINT};
 use crate::{Outcome, picture};
-use anstream::println;
+use anstream::{print, println};
 use lockstep::fabric::tree::{Fabric, SwitchId};
-use lockstep::fabric::{assemble, hostlist};
+use lockstep::fabric::{assemble, hostlist, topology_conf};
 use lockstep::nodeset::NodeId;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -21,13 +21,17 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print a topology.conf in tree form, whatever form was read
+    #[arg(long, conflicts_with = "json")]
+    conf: bool,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
 
 const EXAMPLES: &str = "Examples:
   lockstep topo
-  lockstep topo --topology topology.conf --svg fabric.svg
+  lockstep topo --topology topology.conf --alone --svg fabric.svg
+  lockstep topo --topology topology.yaml --conf > topology.conf
   lockstep topo --json | jq '.switches[] | select(.level == 0) | .name'
 
 Findings in the files go to stderr. Exit codes: 0, or 2 if there is no fabric.";
@@ -44,6 +48,8 @@ pub fn run(args: &Args) -> Outcome {
     }
     if args.json {
         report::json(&View::of(fabric, &cluster))?;
+    } else if args.conf {
+        print!("{}", topology_conf::write(fabric, &cluster.nodes));
     } else if args.svg.is_none() {
         print_tree(fabric, &cluster);
     }

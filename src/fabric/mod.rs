@@ -5,6 +5,7 @@
 //! its length and in the names it stands for, and ends in a fabric, in errors, or in a fabric with warnings.
 
 pub mod assemble;
+pub mod blocks;
 pub mod conf_text;
 pub mod diagnostic;
 pub mod draft;

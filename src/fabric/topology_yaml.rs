@@ -1,10 +1,9 @@
 //! `topology.yaml`, which Slurm reads from 25.05 on: several named topologies, of which a partition chooses one.
 
+use super::blocks::{BLOCK_SIZE_HINT, BLOCK_SIZES, BlockSizes};
 use super::conf_text::{Source, unreadable};
 use super::diagnostic::{Diagnostic, Place, codes};
-use super::draft::{
-    BLOCK_SIZE_HINT, BLOCK_SIZES, BlockSizes, Draft, DraftSwitch, Hanging, NODES_AND_SWITCHES, Names,
-};
+use super::draft::{Draft, DraftSwitch, Hanging, NODES_AND_SWITCHES, Names};
 use super::hostlist::Dialect;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
