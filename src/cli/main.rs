@@ -53,3 +53,23 @@ fn main() -> ExitCode {
 
 /// What a subcommand comes to: its exit code, or why it could not do its work.
 type Outcome = Result<ExitCode, Box<dyn Error>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_code_of_check_is_documented() {
+        let docs = include_str!("../../docs/topology.md");
+        for code in [check::CODES, install::CODES].concat() {
+            let row = format!("| {} | {} | {} |", code.id, code.severity, code.meaning);
+            assert!(docs.contains(&row), "missing in docs/topology.md: {row}");
+        }
+    }
+}
