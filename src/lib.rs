@@ -18,4 +18,6 @@ pub mod placement;
 #[cfg(feature = "plugin")]
 #[allow(unsafe_code)]
 pub mod plugin;
+pub mod policy;
 pub mod request;
+pub mod slurm_conf;

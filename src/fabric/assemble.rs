@@ -5,8 +5,9 @@
 //! named by several leaves stays on the first of them in fabric order, names that are no node of the cluster are left
 //! out, nodes that no leaf names are outside the fabric.
 
+use super::blocks::BlockSizes;
 use super::diagnostic::{Code, Diagnostic, Place, codes};
-use super::draft::{BlockSizes, Draft, DraftSwitch, Hanging};
+use super::draft::{Draft, DraftSwitch, Hanging};
 use super::hostlist;
 use super::tree::{Below, Declared, Fabric};
 use super::{NodeNames, Reading};
@@ -91,14 +92,14 @@ impl Assembly<'_> {
             self.report(NO_SWITCHES, Place::file(self.path), "no switches found".into(), hint);
             return None;
         }
-        let mut declared = self.resolve(&switches, &excluded)?;
-        if let Some(sizes) = &blocks {
+        let declared = self.resolve(&switches, &excluded)?;
+        let fabric = if let Some(sizes) = &blocks {
             self.check_sizes(&switches, &declared, sizes);
-            join_blocks(&mut declared, sizes);
+            Fabric::new(self.nodes.size(), &sizes.join(&declared))
         } else {
             self.check_loops(&switches, &declared)?;
-        }
-        let fabric = Fabric::new(self.nodes.size(), &declared);
+            Fabric::new(self.nodes.size(), &declared)
+        };
         self.review_leaves(&switches, &declared, &fabric);
         if fabric.listed().is_empty() {
             let what = "no node of the cluster hangs on any switch".into();
@@ -376,32 +377,4 @@ fn find_loop(declared: &[Declared]) -> Option<Vec<usize>> {
         }
     }
     None
-}
-
-/// Joins blocks in a row to larger ones, as Slurm does: a last group may be short, but not so short that a smaller
-/// size already covers it.
-fn join_blocks(declared: &mut Vec<Declared>, sizes: &BlockSizes) {
-    let count = declared.len();
-    let names: Vec<String> = declared.iter().map(|block| block.name.clone()).collect();
-    let mut tops: Vec<(usize, usize)> = (0..count).map(|block| (block, block)).collect();
-    let mut smaller = 1;
-    for group in sizes.levels.iter().map(|&level| 1usize << level) {
-        if smaller >= count {
-            break;
-        }
-        let mut joined = Vec::new();
-        for members in tops.chunk_by(|a, b| a.0 / group == b.0 / group) {
-            let [(start, _), .., _] = members else {
-                joined.extend_from_slice(members);
-                continue;
-            };
-            joined.push((*start, declared.len()));
-            declared.push(Declared {
-                name: hostlist::fold(&names[*start..count.min(start + group)]),
-                below: Below::Switches(members.iter().map(|(_, top)| *top).collect()),
-            });
-        }
-        tops = joined;
-        smaller = group;
-    }
 }

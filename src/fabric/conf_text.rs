@@ -152,13 +152,7 @@ impl Reader<'_> {
         match (self.source)(path) {
             Ok(text) => Some(Open { path: path.into(), text, at: 0, line: 1 }),
             Err(error) => {
-                let what = format!("cannot read {}: {error}", path.display());
-                self.report(
-                    UNREADABLE,
-                    named_at.clone(),
-                    what,
-                    "make the file readable for SlurmUser, as UTF-8 text",
-                );
+                self.diagnostics.push(unreadable(path, named_at.clone(), &error));
                 None
             }
         }
@@ -337,18 +331,22 @@ fn without_continuation(line: &str) -> (&str, bool) {
     if backslashes % 2 == 1 { (&end[..end.len() - 1], true) } else { (line, false) }
 }
 
+/// A piece is at most this many characters long, so that finding a place in a line of a megabyte stays cheap.
+const PIECE: u32 = 64;
+
 /// Appends a raw line with each `\x` turned into `x`.
 fn push_unescaped(line: &mut Line, raw: &str, number: u32) {
-    let mut piece_starts = true;
+    let mut next_piece = 0;
     let mut chars = raw.chars().zip(1u32..);
     while let Some((mut c, mut column)) = chars.next() {
         if c == '\\' {
             let Some(escaped) = chars.next() else { break };
             (c, column) = escaped;
-            piece_starts = true;
+            next_piece = column;
         }
-        if std::mem::take(&mut piece_starts) {
+        if column >= next_piece {
             line.pieces.push(Piece { at: line.text.len(), line: number, column });
+            next_piece = column + PIECE;
         }
         line.text.push(c);
     }

@@ -37,7 +37,8 @@ pub struct Code {
     pub meaning: &'static str,
 }
 
-/// Declares a room's codes as constants, and all of them as a list.
+/// Declares a module's codes as constants, and all of them as a list, against which the documentation is tested.
+#[macro_export]
 macro_rules! codes {
     ($(#[$all:meta])* $list:ident; $($name:ident = $id:literal $severity:ident $meaning:literal;)+) => {
         $(#[doc = concat!($id, ": ", $meaning, ".")]
@@ -50,7 +51,7 @@ macro_rules! codes {
         pub const $list: &[$crate::fabric::diagnostic::Code] = &[$($name),+];
     };
 }
-pub(crate) use codes;
+pub use codes;
 
 /// A place in a text. Line and column count from 1, columns in characters; both are 0 for the file as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

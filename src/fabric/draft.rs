@@ -1,5 +1,6 @@
 //! What a topology file says, before anyone knows the cluster's nodes: the common form of all its dialects.
 
+use super::blocks::BlockSizes;
 use super::diagnostic::{Diagnostic, Place, codes};
 use super::hostlist::{Dialect, Hostlist};
 
@@ -8,7 +9,6 @@ codes! {
     CODES;
     HOSTLIST = "T004" Error "a hostlist breaks Slurm's rules";
     TOO_MANY_NAMES = "T005" Error "the files stand for more names than any cluster has";
-    BLOCK_SIZES = "T006" Error "a block size that Slurm cannot use";
     NODES_AND_SWITCHES = "T008" Error "a switch with both nodes and switches below it";
 }
 
@@ -46,15 +46,6 @@ pub enum Hanging {
     Nothing,
 }
 
-/// `BlockSizes`: how many nodes a block should have, and the sizes to which blocks in a row join.
-#[derive(Debug, Default)]
-pub struct BlockSizes {
-    /// Nodes in a block; none if the first block sets it.
-    pub base: Option<u32>,
-    /// The joined sizes as powers of two of blocks, ascending: 2 means groups of 4 blocks.
-    pub levels: Vec<u32>,
-}
-
 /// Expands hostlists within one budget, and turns their errors into diagnostics.
 pub struct Names {
     dialect: Dialect,
@@ -84,44 +75,3 @@ impl Names {
         Ok(list.names())
     }
 }
-
-impl BlockSizes {
-    /// The sizes of Slurm's own default: the first block's, doubled up to four times.
-    pub fn by_default() -> Self {
-        Self { base: None, levels: (1..=4).collect() }
-    }
-
-    /// Reads sizes, each a power of two of the first.
-    ///
-    /// # Errors
-    /// The index of the size that is none, and why.
-    pub fn read(sizes: &[i64]) -> Result<Self, (usize, String)> {
-        let mut base = None;
-        let mut levels = Vec::new();
-        for (i, &size) in sizes.iter().enumerate() {
-            let size = u32::try_from(size)
-                .ok()
-                .filter(|&size| size > 0)
-                .ok_or((i, format!("{size} is not a number of nodes")))?;
-            let base = *base.get_or_insert(size);
-            let blocks = size / base;
-            if size % base != 0 || !blocks.is_power_of_two() || blocks.ilog2() > MAX_LEVEL {
-                return Err((
-                    i,
-                    format!("{size} is not {base} times a power of two up to {}", 1 << MAX_LEVEL),
-                ));
-            }
-            levels.extend((blocks > 1).then(|| blocks.ilog2()));
-        }
-        levels.sort_unstable();
-        levels.dedup();
-        Ok(Self { base, levels })
-    }
-}
-
-/// The largest power of two to which Slurm joins blocks.
-const MAX_LEVEL: u32 = 15;
-
-/// What to do about a wrong block size.
-pub const BLOCK_SIZE_HINT: &str =
-    "give sizes that are 1, 2, 4, 8, ... times the first, as in `BlockSizes=18,36,72`";

@@ -5,10 +5,12 @@
 //! its length and in the names it stands for, and ends in a fabric, in errors, or in a fabric with warnings.
 
 pub mod assemble;
+pub mod blocks;
 pub mod conf_text;
 pub mod diagnostic;
 pub mod draft;
 pub mod hostlist;
+pub mod lint;
 mod node_names;
 pub mod topology_conf;
 pub mod topology_yaml;
@@ -18,7 +20,9 @@ pub use node_names::NodeNames;
 
 use conf_text::Source;
 use diagnostic::Diagnostic;
+use draft::{Draft, Hanging};
 use hostlist::Dialect;
+use std::collections::HashSet;
 use std::path::Path;
 use tree::Fabric;
 
@@ -50,12 +54,29 @@ impl TopologyFile<'_> {
     /// Reads the file into a fabric over the given nodes. A file that cannot be read, declares no switch or has an
     /// error gives no fabric and says why.
     pub fn read(&self, nodes: &NodeNames) -> Reading {
-        let (draft, found) = if is_yaml(self.path) {
+        let (draft, found) = self.draft();
+        assemble::assemble(draft, self.path, nodes, self.exclude, found)
+    }
+
+    /// The nodes that the files name, in their order: a cluster for files that are read without slurm.conf.
+    pub fn named_nodes<'a>(files: impl IntoIterator<Item = TopologyFile<'a>>) -> NodeNames {
+        let names =
+            files.into_iter().flat_map(|file| file.draft().0.switches).flat_map(|switch| {
+                match switch.below {
+                    Hanging::Nodes(names, _) => names,
+                    Hanging::Switches(..) | Hanging::Nothing => Vec::new(),
+                }
+            });
+        let mut seen = HashSet::new();
+        NodeNames::new(names.filter(|name| seen.insert(name.clone())).map(Some))
+    }
+
+    fn draft(&self) -> (Draft, Vec<Diagnostic>) {
+        if is_yaml(self.path) {
             topology_yaml::read(self.source, self.path, self.dialect, self.topology)
         } else {
             topology_conf::read(self.source, self.path, self.dialect)
-        };
-        assemble::assemble(draft, self.path, nodes, self.exclude, found)
+        }
     }
 }
 

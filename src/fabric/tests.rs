@@ -1,7 +1,8 @@
 //! Texts through the whole reader: what the fabric is, and what people are told.
 
-use super::tree::Fabric;
+use super::tree::{Below, Declared, Fabric};
 use super::*;
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
@@ -95,7 +96,7 @@ fn a_file_that_says_nothing_gives_no_fabric_and_one_clear_message() {
         topology.conf: error[T014]: no node of the cluster hangs on any switch; give the leaves `Nodes=`, with names as in slurm.conf
         topology.conf:1:12: warning[T105]: `a` has no node of the cluster and is left out; correct its nodes, or remove it
         topology.conf:1:20: warning[T103]: 4 names are no nodes of the cluster: x[1-4]; correct them, or add the nodes to slurm.conf; they are left out
-        topology.conf: error[T001]: cannot read topology.conf: entity not found; make the file readable for SlurmUser, as UTF-8 text
+        topology.conf: error[T001]: cannot read topology.conf: entity not found; make it a file of UTF-8 text that SlurmUser may read
         "#);
 }
 
@@ -193,7 +194,7 @@ fn include_is_followed_and_places_are_those_of_the_included_file() {
         etc/by-hand.conf:2:29: error[T004]: `[` is never closed; add the missing `]`
         etc/by-hand.conf:3:9: error[T003]: etc/topology.conf includes itself; remove the Include
         etc/by-hand.conf:4:9: error[T003]: text after the name of the file; give each Include a line of its own
-        etc/topology.conf:3:9: error[T001]: cannot read etc/gone.conf: entity not found; make the file readable for SlurmUser, as UTF-8 text
+        etc/topology.conf:3:9: error[T001]: cannot read etc/gone.conf: entity not found; make it a file of UTF-8 text that SlurmUser may read
         "#);
 }
 
@@ -362,4 +363,58 @@ fn wrong_yaml_is_refused_with_the_path_of_the_field() {
         topology.yaml: error[T021]: no topology is defined; add an entry such as `- topology: NAME` with a `tree` or a `block`
         topology.yaml: error[T010]: no switches found; declare the leaves, as in `SwitchName=leaf1 Nodes=n[1-16]`
         "#);
+}
+
+/// Forests of up to 30 switches over up to 60 nodes: each switch hangs under an earlier one or is a root, each node on
+/// a leaf, all in any order.
+fn forest() -> impl Strategy<Value = Fabric> {
+    let nodes =
+        (1usize..60).prop_flat_map(|count| Just((0..count as u32).collect::<Vec<_>>()).prop_shuffle());
+    let leaf_of = prop::collection::vec(any::<prop::sample::Index>(), 60);
+    let parents = prop::collection::vec(any::<prop::sample::Index>(), 1..30);
+    (parents, nodes, leaf_of).prop_map(|(parents, nodes, leaf_of)| {
+        let mut children = vec![Vec::new(); parents.len()];
+        for (child, parent) in
+            parents.iter().enumerate().map(|(child, parent)| (child, parent.index(child + 1)))
+        {
+            if parent != child {
+                children[parent].push(child);
+            }
+        }
+        let bare: Vec<usize> = (0..parents.len()).filter(|&i| children[i].is_empty()).collect();
+        let mut below: Vec<Below> = children.into_iter().map(Below::Switches).collect();
+        bare.iter().for_each(|&leaf| below[leaf] = Below::Nodes(Vec::new()));
+        for (node, leaf) in nodes.iter().zip(leaf_of) {
+            if let Below::Nodes(on_leaf) = &mut below[bare[leaf.index(bare.len())]] {
+                on_leaf.push(*node);
+            }
+        }
+        let named = |(i, below)| Declared { name: format!("s{i:02}"), below };
+        Fabric::new(nodes.len(), &below.into_iter().enumerate().map(named).collect::<Vec<_>>())
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_fabric_written_and_read_again_is_the_same(fabric in forest()) {
+        let names = NodeNames::new((0..fabric.node_count()).map(|i| Some(format!("n{i}"))));
+        let text = topology_conf::write(&fabric, &names);
+        let source = |_: &Path| Ok(text.clone());
+        let reading = topology_file(&source, "topology.conf").read(&names);
+        prop_assert!(reading.diagnostics.iter().all(|d| d.code.id == "T104"), "{}", messages(&reading));
+        prop_assert_eq!(reading.fabric, Some(fabric));
+    }
+}
+
+#[test]
+fn blocks_written_as_a_tree_keep_their_shape() {
+    let blocks = read_text(
+        "BlockSizes=1,2\nBlockName=b1 Nodes=n1\nBlockName=b2 Nodes=n2\nBlockName=c Nodes=n3\n",
+        "n[1-3]",
+    );
+    let text = topology_conf::write(&blocks.fabric.unwrap(), &cluster("n[1-3]"));
+    assert_eq!(
+        text,
+        "SwitchName=b_1-2_ Switches=b[1-2]\nSwitchName=b1 Nodes=n1\nSwitchName=b2 Nodes=n2\nSwitchName=c Nodes=n3\n"
+    );
 }

@@ -1,11 +1,12 @@
 //! `topology.conf`: the tree form (`SwitchName`) and the block form (`BlockName`, `BlockSizes`).
 
+use super::NodeNames;
+use super::blocks::{BLOCK_SIZE_HINT, BLOCK_SIZES, BlockSizes};
 use super::conf_text::{self, Line, Pair, Source};
 use super::diagnostic::{Diagnostic, codes};
-use super::draft::{
-    BLOCK_SIZE_HINT, BLOCK_SIZES, BlockSizes, Draft, DraftSwitch, Hanging, NODES_AND_SWITCHES, Names,
-};
-use super::hostlist::Dialect;
+use super::draft::{Draft, DraftSwitch, Hanging, NODES_AND_SWITCHES, Names};
+use super::hostlist::{self, Dialect};
+use super::tree::{Fabric, SwitchId};
 use std::path::Path;
 
 codes! {
@@ -149,4 +150,20 @@ fn block_sizes(pair: Pair<'_>) -> Result<BlockSizes, Diagnostic> {
     BlockSizes::read(&sizes).map_err(|(at, what)| {
         Diagnostic::new(BLOCK_SIZES, pair.value_place(columns[at]), what, BLOCK_SIZE_HINT)
     })
+}
+
+/// Writes a fabric in the tree form. Read again over the same nodes it gives the same fabric, but for names with
+/// brackets or commas, which joined blocks have and a switch cannot: these become underscores.
+pub fn write(fabric: &Fabric, nodes: &NodeNames) -> String {
+    let name = |id: SwitchId| fabric.switch(id).name.replace(['[', ']', ','], "_");
+    let mut text = String::new();
+    for (id, switch) in fabric.switches() {
+        let (key, below) = if switch.is_leaf() {
+            ("Nodes", hostlist::fold(fabric.nodes_under(id).iter().filter_map(|&node| nodes.name(node))))
+        } else {
+            ("Switches", hostlist::fold(switch.children.iter().map(|&child| name(child))))
+        };
+        text += &format!("SwitchName={} {key}={below}\n", name(id));
+    }
+    text
 }

@@ -1,10 +1,9 @@
 //! `topology.yaml`, which Slurm reads from 25.05 on: several named topologies, of which a partition chooses one.
 
+use super::blocks::{BLOCK_SIZE_HINT, BLOCK_SIZES, BlockSizes};
 use super::conf_text::{Source, unreadable};
 use super::diagnostic::{Diagnostic, Place, codes};
-use super::draft::{
-    BLOCK_SIZE_HINT, BLOCK_SIZES, BlockSizes, Draft, DraftSwitch, Hanging, NODES_AND_SWITCHES, Names,
-};
+use super::draft::{Draft, DraftSwitch, Hanging, NODES_AND_SWITCHES, Names};
 use super::hostlist::Dialect;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -189,11 +188,14 @@ impl Reader<'_> {
 
     fn expand(&mut self, list: &Spanned<String>) -> Option<Vec<String>> {
         let place = self.place(list.referenced);
-        // A quote stands before the first character of the list.
-        let quote = (self.text.lines().nth(place.line.saturating_sub(1) as usize))
-            .and_then(|line| line.chars().nth(place.column.saturating_sub(1) as usize))
-            .map_or(0, |c| u32::from(c == '"' || c == '\''));
-        let at = |column: usize| Place { column: place.column + quote + column as u32 - 1, ..place.clone() };
+        let text = self.text;
+        let at = |column: usize| {
+            // A quote stands before the first character of the list.
+            let line = text.lines().nth(place.line.saturating_sub(1) as usize).unwrap_or_default();
+            let first = line.chars().nth(place.column.saturating_sub(1) as usize);
+            let quote = u32::from(matches!(first, Some('"' | '\'')));
+            Place { column: place.column + quote + column as u32 - 1, ..place.clone() }
+        };
         self.names.expand(&list.value, at).map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
 

@@ -1,0 +1,325 @@
+//! `lockstep check`: everything that can be told from the files before a gang is placed wrongly.
+
+use crate::against::{self, Changes};
+use crate::cluster::{self, Cluster, ClusterArgs};
+use crate::install::{self, Form};
+use crate::report::{self, BOLD, FAINT, Finding};
+use crate::{Outcome, topo};
+use anstream::println;
+use comfy_table::{CellAlignment, Table, presets};
+use lockstep::fabric::diagnostic::{Diagnostic, Place, Severity, codes};
+use lockstep::fabric::lint::{self, Fit};
+use lockstep::fabric::tree::Fabric;
+use lockstep::fabric::{hostlist, is_yaml, topology_yaml};
+use lockstep::nodeset::NodeSet;
+use lockstep::slurm_conf::Partition;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+codes! {
+    /// The codes of this module.
+    CODES;
+    NO_SUCH_TOPOLOGY = "C007" Error "a partition names a topology that topology.yaml does not define";
+    SCARCE = "C106" Warning "a gang size that few domains can hold";
+    NODE_ORDER = "C107" Warning "a node order that does not follow the fabric";
+    PARTITION_OUTSIDE = "C108" Warning "a partition without a node in the fabric";
+}
+
+/// Checks slurm.conf, the topology and lockstep.toml, and says what to do.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Show what the topology changes against an old topology file
+    #[arg(long, value_name = "OLD")]
+    against: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  lockstep check
+  lockstep check --live
+  lockstep check --slurm-conf site/slurm.conf --slurm-version 24.11
+  lockstep check --topology new.conf --against /etc/slurm/topology.conf
+
+Exit codes: 0 clean, 1 warnings, 2 errors. docs/topology.md explains every code.";
+
+pub fn run(args: &Args) -> Outcome {
+    let mut cluster = args.cluster.read(args.against.as_deref())?;
+    let mut findings = std::mem::take(&mut cluster.diagnostics);
+    let (form, found) = install::examine(&cluster);
+    findings.extend(found);
+    let partitions = partitions(&cluster, &mut findings);
+    if let Some(fabric) = &cluster.reading.fabric {
+        findings.extend(cluster.slurm_conf.as_ref().and_then(|_| node_order(fabric, &cluster)));
+    }
+    let changes = args.against.as_deref().and_then(|old| {
+        let mut reading = cluster.read_topology(old, None);
+        findings.extend(reading.diagnostics.drain(..).filter(Diagnostic::is_error));
+        Some(against::changes(&reading.fabric?, cluster.reading.fabric.as_ref()?, &cluster.nodes))
+    });
+    let report = Report { cluster: &cluster, form, partitions, changes, findings };
+    if args.json {
+        report::json(&report.view())?
+    } else {
+        report.print()
+    }
+    Ok(ExitCode::from(match report.worst() {
+        None => 0,
+        Some(Severity::Warning) => 1,
+        Some(Severity::Error) => 2,
+    }))
+}
+
+/// Partitions with the same nodes, and where gangs fit on them.
+#[derive(Serialize)]
+struct PartitionGroup {
+    names: Vec<String>,
+    nodes: usize,
+    outside: usize,
+    #[serde(serialize_with = "fits_as_json")]
+    fits: Vec<Fit>,
+    #[serde(skip)]
+    set: NodeSet,
+}
+
+fn fits_as_json<S: serde::Serializer>(fits: &[Fit], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct View {
+        gang: usize,
+        level: Option<u16>,
+        can_hold: usize,
+        domains: usize,
+    }
+    serializer.collect_seq(fits.iter().map(|fit| View {
+        gang: fit.size,
+        level: fit.home.map(|home| home.level),
+        can_hold: fit.home.map_or(0, |home| home.can_hold),
+        domains: fit.home.map_or(0, |home| home.domains),
+    }))
+}
+
+/// Where gangs fit in each partition, each on its own topology. A topology that is read alone is one partition.
+fn partitions(cluster: &Cluster, findings: &mut Vec<Diagnostic>) -> Vec<PartitionGroup> {
+    let mut groups: Vec<PartitionGroup> = Vec::new();
+    let place = Place::file(&cluster.topology);
+    let Some((_, conf)) = &cluster.slurm_conf else {
+        let fabric = cluster.reading.fabric.iter();
+        groups
+            .extend(fabric.map(|fabric| {
+                group("(all nodes)".into(), fabric, fabric.listed().clone(), &place, findings)
+            }));
+        return groups;
+    };
+    for partition in conf.partitions() {
+        let own = match &partition.topology {
+            Some(_) => own_topology(cluster, partition, findings),
+            None => cluster.reading.fabric.clone(),
+        };
+        let Some(fabric) = own else { continue };
+        let set = conf.nodes_of(partition, &cluster.nodes, cluster.dialect());
+        let name = &partition.name.value;
+        if let Some(same) = groups.iter_mut().find(|group| group.set == set && partition.topology.is_none()) {
+            same.names.push(name.clone());
+            continue;
+        }
+        if !set.intersects(fabric.listed()) {
+            let what =
+                format!("no node of partition {name} is in the fabric, so none of its gangs is placed");
+            let hint = "correct the Nodes of the partition or of the topology";
+            findings.push(Diagnostic::new(PARTITION_OUTSIDE, partition.name.place.clone(), what, hint));
+            continue;
+        }
+        groups.push(group(name.clone(), &fabric, set, &place, findings));
+    }
+    groups
+}
+
+/// The fabric of a partition that names its topology.
+fn own_topology(cluster: &Cluster, partition: &Partition, findings: &mut Vec<Diagnostic>) -> Option<Fabric> {
+    let named = partition.topology.as_ref()?;
+    let known = is_yaml(&cluster.topology)
+        && cluster::source(&cluster.topology)
+            .is_ok_and(|text| topology_yaml::names(&text).contains(&named.value));
+    if !known {
+        let what = format!(
+            "partition {} uses topology `{}`, which is not defined",
+            partition.name.value, named.value
+        );
+        let hint = format!("define it in {}", cluster.topology.with_file_name("topology.yaml").display());
+        findings.push(Diagnostic::new(NO_SUCH_TOPOLOGY, named.place.clone(), what, hint));
+        return None;
+    }
+    cluster.read_topology(&cluster.topology, Some(&named.value)).fabric
+}
+
+fn group(
+    name: String,
+    fabric: &Fabric,
+    set: NodeSet,
+    place: &Place,
+    findings: &mut Vec<Diagnostic>,
+) -> PartitionGroup {
+    let nodes = set.count();
+    let listed = set.count_common(fabric.listed());
+    let sizes = std::iter::successors(Some(2), |size| Some(2 * size)).take_while(|&size| size <= listed);
+    let fits = lint::fits(fabric, &set, sizes);
+    let scarce: Vec<String> = fits.iter().filter_map(scarcity).collect();
+    if !scarce.is_empty() {
+        let what = format!("partition {name}: {}", scarce.join(", "));
+        let hint = "gangs of these sizes wait for those few: keep them free, or ask for sizes that fit more";
+        findings.push(Diagnostic::new(SCARCE, place.clone(), what, hint));
+    }
+    PartitionGroup { names: vec![name], nodes, outside: nodes - listed, fits, set }
+}
+
+fn scarcity(fit: &Fit) -> Option<String> {
+    let home = fit.home.filter(|home| home.is_scarce())?;
+    let domains = if home.level == 0 { "leaves".into() } else { format!("domains of level {}", home.level) };
+    Some(format!("only {} of {} {domains} can hold {} nodes", home.can_hold, home.domains, fit.size))
+}
+
+/// Whether ranks, which follow slurmctld's node order, stay on a leaf as long as they can.
+fn node_order(fabric: &Fabric, cluster: &Cluster) -> Option<Diagnostic> {
+    let torn = lint::torn_leaves(fabric);
+    let first = fabric.switch(*torn.first()?);
+    let names = fabric.nodes_under(torn[0]).iter().filter_map(|&node| cluster.nodes.name(node));
+    let what = format!(
+        "in slurmctld's node order the nodes of {} of {} leaves are no neighbours (first {}: {})",
+        torn.len(),
+        fabric.at_level(0).len(),
+        first.name,
+        hostlist::fold(names.take(8)),
+    );
+    let hint = "ranks follow that order: name the nodes leaf by leaf, or start jobs with the order of `lockstep ranks`";
+    Some(Diagnostic::new(NODE_ORDER, Place::file(&cluster.topology), what, hint))
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+struct Report<'a> {
+    cluster: &'a Cluster,
+    form: Form,
+    partitions: Vec<PartitionGroup>,
+    changes: Option<Changes>,
+    findings: Vec<Diagnostic>,
+}
+
+#[derive(Serialize)]
+struct View<'a> {
+    release: Option<String>,
+    slurm_conf: Option<String>,
+    topology: String,
+    policy: Option<String>,
+    installed: String,
+    fabric: Option<FabricView>,
+    partitions: &'a [PartitionGroup],
+    changes: &'a Option<Changes>,
+    errors: usize,
+    warnings: usize,
+    findings: Vec<Finding<'a>>,
+}
+
+#[derive(Serialize)]
+struct FabricView {
+    nodes: usize,
+    leaves: usize,
+    switches: usize,
+    levels: usize,
+}
+
+impl Report<'_> {
+    fn worst(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.code.severity).max()
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.code.severity == severity).count()
+    }
+
+    fn view(&self) -> View<'_> {
+        let cluster = self.cluster;
+        View {
+            release: cluster.release.map(|release| release.to_string()),
+            slurm_conf: cluster.slurm_conf.as_ref().map(|(path, _)| path.display().to_string()),
+            topology: cluster.topology.display().to_string(),
+            policy: cluster.policy.as_ref().map(|path| path.display().to_string()),
+            installed: self.form.to_string(),
+            fabric: cluster.reading.fabric.as_ref().map(|fabric| FabricView {
+                nodes: fabric.order().len(),
+                leaves: fabric.at_level(0).len(),
+                switches: fabric.switch_count(),
+                levels: fabric.level_count(),
+            }),
+            partitions: &self.partitions,
+            changes: &self.changes,
+            errors: self.count(Severity::Error),
+            warnings: self.count(Severity::Warning),
+            findings: self.findings.iter().map(Finding::from).collect(),
+        }
+    }
+
+    fn print(&self) {
+        let cluster = self.cluster;
+        let row = |name: &str, value: String| println!("{BOLD}{name:<11}{BOLD:#} {value}");
+        if let Some((path, conf)) = &cluster.slurm_conf {
+            let release = cluster.release.map_or("unknown".into(), |release| release.to_string());
+            row("Slurm", format!("{release}, {}, {} nodes", path.display(), conf.nodes().len()));
+            row("Lockstep", self.form.to_string());
+            let preempt = conf.setting("PreemptType").map_or("preempt/none", |setting| &setting.value);
+            row("preemption", preempt.into());
+        }
+        row("policy", cluster.policy.as_ref().map_or("none".into(), |path| path.display().to_string()));
+        row("topology", cluster.topology.display().to_string());
+        row("fabric", cluster.reading.fabric.as_ref().map_or("none".into(), topo::summary));
+        self.print_fits();
+        if let Some(changes) = &self.changes {
+            println!("\n{BOLD}changes{BOLD:#}");
+            changes.lines().for_each(|line| println!("{line}"));
+            if changes.is_empty() {
+                println!("none");
+            }
+        }
+        println!();
+        for finding in &self.findings {
+            println!("{}", report::line(finding));
+        }
+        let (errors, warnings) = (self.count(Severity::Error), self.count(Severity::Warning));
+        println!("{FAINT}{}, {}{FAINT:#}", counted(errors, "error"), counted(warnings, "warning"));
+    }
+
+    fn print_fits(&self) {
+        for group in &self.partitions {
+            let outside = if group.outside > 0 {
+                format!(", {} outside the fabric", group.outside)
+            } else {
+                String::new()
+            };
+            println!("\n{BOLD}partition {}{BOLD:#}  {} nodes{outside}", group.names.join(", "), group.nodes);
+            let mut table = Table::new();
+            table.load_style(presets::NOTHING).set_header(["gang", "fits in a", "domains that can hold it"]);
+            for fit in &group.fits {
+                let (level, domains) = match fit.home {
+                    Some(home) if home.level == 0 => {
+                        ("leaf".into(), format!("{} of {}", home.can_hold, home.domains))
+                    }
+                    Some(home) => {
+                        (format!("level {}", home.level), format!("{} of {}", home.can_hold, home.domains))
+                    }
+                    None => ("-".into(), "none: no gang crosses trees".into()),
+                };
+                table.add_row([fit.size.to_string(), level, domains]);
+            }
+            if let Some(column) = table.column_mut(0) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            println!("{}", table.trim_fmt());
+        }
+    }
+}
