@@ -4,7 +4,7 @@ use crate::nodeset::NodeId;
 use std::collections::HashMap;
 
 /// The cluster's nodes by name and by index. An index may stand for no node: slurmctld's table has holes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeNames {
     names: Vec<Option<Box<str>>>,
     ids: HashMap<Box<str>, NodeId>,

@@ -75,6 +75,8 @@ impl fmt::Display for PassThrough {
 pub enum Outcome {
     /// Started on Lockstep's nodes.
     Placed,
+    /// Starts, or would start, once cons_tres's victims have left.
+    Preempting,
     /// Waits whole: no domain has room.
     Refused,
     /// Forecast: when and where it will start.
@@ -119,9 +121,10 @@ pub fn summary() -> String {
         .map(|(count, reason)| format!("{count} {reason}"))
         .collect();
     format!(
-        "calls decided: {} placed, {} refused, {} forecasts, {} feasible, {} infeasible; \
+        "calls decided: {} placed, {} preempting, {} refused, {} forecasts, {} feasible, {} infeasible; \
          {} broken promises, {} audit breaches, {} internal errors; passed through: {}",
         outcome(Outcome::Placed),
+        outcome(Outcome::Preempting),
         outcome(Outcome::Refused),
         outcome(Outcome::Forecast),
         outcome(Outcome::Feasible),

@@ -11,10 +11,10 @@
 
 use super::bits::Bitmap;
 use super::counters::{self, Outcome, PassThrough};
+use super::decisions;
 use super::delegate::Inner;
 use super::demand::{Demand, Gang};
 use super::guard::{self, Entry};
-use super::state;
 use super::views::{Details, Job, TrialState};
 use super::{lifecycle, log, sys};
 use crate::nodeset::NodeSet;
@@ -118,25 +118,28 @@ impl<'a> Call<'a> {
 
     fn read_gang(&self) -> Result<Gang, PassThrough> {
         let Some((job, details, _)) = &self.job else { return Err(PassThrough::Unreadable) };
-        if !state::has_fabric() {
+        if !decisions::has_fabric() {
             return Err(PassThrough::NoFabric);
         }
-        state::gang(Demand::read(job, details, self.raw.nodes, self.permitted.size())?)
+        decisions::gang(Demand::read(job, details, self.raw.nodes, self.permitted.size())?)
     }
 
     /// Could the gang run on the empty, healthy machine? Load, drains and promises have no say.
     fn test_only(&self, gang: &Gang) -> c_int {
         if gang.home.is_none() {
             counters::count(Outcome::Infeasible);
-            log::info(format_args!(
-                "JobId={} can never start: it needs {} nodes under one switch, and no switch has so many that could serve",
-                gang.job.0, gang.even.nodes
-            ));
+            if decisions::is_news_that_it_never_fits(gang) {
+                let (job, nodes) = (gang.job.0, gang.even.nodes);
+                log::info(format_args!(
+                    "JobId={job} can never start: it needs {nodes} nodes under one switch, \
+                     and no switch has so many that could serve"
+                ));
+            }
             return sys::SLURM_ERROR;
         }
         counters::count(Outcome::Feasible);
-        let domains = state::domains(gang, &self.permitted);
-        if state::is_known_feasible(gang) {
+        let domains = decisions::domains(gang, &self.permitted);
+        if decisions::is_known_feasible(gang) {
             if let Some(domain) = domains.first() {
                 self.write(&first(domain, gang.even.nodes));
             }
@@ -144,7 +147,7 @@ impl<'a> Call<'a> {
         }
         for nodes in domains.iter().take(TRIALS) {
             if self.trial(nodes, gang, Preempt::Candidates) == SUCCESS {
-                state::remember_feasible(gang);
+                decisions::remember_feasible(gang);
                 return SUCCESS;
             }
         }
@@ -156,7 +159,7 @@ impl<'a> Call<'a> {
     fn will_run(&self, gang: &Gang) -> c_int {
         counters::count(Outcome::Forecast);
         let now = lifecycle::now();
-        let forecast = state::forecast(gang, &self.permitted, now);
+        let forecast = decisions::forecast(gang, &self.permitted, now);
         if forecast.as_ref().is_none_or(|forecast| forecast.start > now)
             && let Some(code) = self.preempt(gang)
         {
@@ -171,7 +174,7 @@ impl<'a> Call<'a> {
             job.set_forecast(forecast.start, forecast.total_cpus);
         }
         if forecast.start == now {
-            state::promise(gang, forecast.placement);
+            decisions::promise(gang, forecast.placement);
         }
         SUCCESS
     }
@@ -181,12 +184,12 @@ impl<'a> Call<'a> {
         let mut code = sys::SLURM_ERROR;
         let mut refused: Vec<NodeSet> = Vec::new();
         while refused.len() < TRIALS {
-            match state::propose(gang, &self.permitted, &refused) {
+            match decisions::propose(gang, &self.permitted, &refused) {
                 Ok(placement) => {
                     code = self.trial(&placement.nodes, gang, Preempt::Nobody);
                     if code == SUCCESS {
                         counters::count(Outcome::Placed);
-                        state::promise(gang, placement);
+                        decisions::promise(gang, placement);
                         return SUCCESS;
                     }
                     refused.push(placement.nodes);
@@ -204,7 +207,7 @@ impl<'a> Call<'a> {
                 "JobId={}: cons_tres refused {sets} node sets that seemed free",
                 gang.job.0
             ));
-            state::promise_broken(gang);
+            decisions::promise_broken(gang);
         }
         self.preempt(gang).unwrap_or_else(|| self.refuse(code))
     }
@@ -215,9 +218,9 @@ impl<'a> Call<'a> {
         if unsafe { sys::lockstep_list_count(self.raw.preemptees) } == 0 {
             return None;
         }
-        for nodes in state::domains(gang, &self.permitted).iter().take(TRIALS) {
+        for nodes in decisions::domains(gang, &self.permitted).iter().take(TRIALS) {
             if self.trial(nodes, gang, Preempt::Candidates) == SUCCESS {
-                counters::count(Outcome::Placed);
+                counters::count(Outcome::Preempting);
                 return Some(SUCCESS);
             }
         }

@@ -13,6 +13,7 @@
 
 mod bits;
 mod counters;
+mod decisions;
 mod delegate;
 mod demand;
 mod exports;

@@ -1,10 +1,9 @@
 //! What Lockstep knows while slurmctld runs: the fabric, the ledger, and what it promised; behind one lock.
 //!
-//! Nothing of it is saved. The functions here take the lock for one step each and never call cons_tres, so the lock is
-//! never held while something else could want it.
+//! Nothing of it is saved. The functions here keep it true to slurmctld's records; [`super::decisions`] asks it. Each
+//! takes the lock for one step and never calls cons_tres, so the lock is never held while something else could want it.
 
-use super::counters::{self, Outcome, PassThrough};
-use super::demand::{Demand, Gang};
+use super::counters::{self, Outcome};
 use super::gres_kinds::GresKinds;
 use super::views::{self, Job};
 use super::{lifecycle, log, sys};
@@ -14,51 +13,57 @@ use crate::fabric::hostlist::{self, Dialect};
 use crate::fabric::tree::Fabric;
 use crate::fabric::{NodeNames, TopologyFile};
 use crate::nodeset::NodeSet;
-use crate::placement::verdict::{Placement, Refusal, Verdict};
-use crate::placement::{Planner, domain_nodes};
-use crate::request::{JobId, Request, Time};
+use crate::placement::Planner;
+use crate::placement::verdict::Placement;
+use crate::request::{JobId, Time};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::time::Instant;
 
-/// How long a promise binds, and how long a job whose promise broke asks cons_tres instead.
-const PROMISE_SECONDS: Time = 60;
 /// How old what the ledger knows of capacities and job ends may be: slurmctld tells neither.
 const REFRESH_SECONDS: Time = 10;
-/// How many feasible requests are remembered before all are forgotten.
-const REMEMBERED: usize = 65_536;
 /// How many findings in the topology are logged one by one.
 const FINDINGS_LOGGED: usize = 5;
 
+/// All that Lockstep knows.
 #[derive(Default)]
-struct State {
+pub struct State {
     names: NodeNames,
-    fabric: Option<Fabric>,
+    /// The switches; none without a usable topology.conf.
+    pub fabric: Option<Fabric>,
     /// What was last said about the topology, so as to say it once.
     said: String,
-    ledger: Ledger,
+    /// Who holds what.
+    pub ledger: Ledger,
     ledger_doubtful: bool,
     refreshed: Time,
-    planner: Planner,
-    kinds: GresKinds,
+    /// The placement engine with its buffers.
+    pub planner: Planner,
+    /// GRES by number.
+    pub kinds: GresKinds,
     /// Requests that cons_tres found feasible under this configuration, by hash.
-    feasible: HashSet<u64>,
+    pub feasible: HashSet<u64>,
+    /// The gang that was last found to fit nowhere, so as to say it once.
+    pub never_fits: Option<JobId>,
     /// Where a gang is about to start.
-    promises: BTreeMap<JobId, Promise>,
+    pub promises: BTreeMap<JobId, Promise>,
     /// Gangs that cons_tres refused on nodes that the ledger took for free, and until when they ask cons_tres.
-    mistrusted: BTreeMap<JobId, Time>,
+    pub mistrusted: BTreeMap<JobId, Time>,
 }
 
-struct Promise {
-    placement: Placement,
-    until: Time,
+/// Where a gang is about to start, and until when that binds.
+pub struct Promise {
+    /// The nodes.
+    pub placement: Placement,
+    /// Until when.
+    pub until: Time,
 }
 
 static STATE: Mutex<Option<Box<State>>> = Mutex::new(None);
 
-fn with<R>(step: impl FnOnce(&mut State) -> R) -> R {
+/// Runs one step under the lock. The step must not call cons_tres.
+pub fn with<R>(step: impl FnOnce(&mut State) -> R) -> R {
     step(STATE.lock().get_or_insert_default())
 }
 
@@ -80,7 +85,7 @@ pub fn read_cluster(topology: &Path) {
             exclude: &[],
         }
         .read(&names);
-        let same_nodes = state.names.size() == names.size() && state.fabric.is_some();
+        let same_nodes = state.fabric.is_some() && state.names == names;
         match reading.fabric {
             Some(fabric) => {
                 let unchanged = state.fabric.as_ref() == Some(&fabric);
@@ -101,11 +106,6 @@ pub fn read_cluster(topology: &Path) {
         state.refresh(lifecycle::now(), true);
         state.rebuild_ledger();
     });
-}
-
-/// Whether there is a fabric to place gangs on.
-pub fn has_fabric() -> bool {
-    with(|state| state.fabric.is_some())
 }
 
 /// The ledger may be wrong: it is rebuilt before the next decision.
@@ -159,187 +159,7 @@ pub fn audit(job: &Job) {
     });
 }
 
-/// Turns what a job demands into a gang: how many nodes it gets, what each gives, and where its home is.
-pub fn gang(demand: Demand) -> Result<Gang, PassThrough> {
-    with(|state| {
-        let now = lifecycle::now();
-        state.refresh(now, false);
-        if std::mem::take(&mut state.ledger_doubtful) {
-            state.rebuild_ledger();
-        }
-        let Some(listed) = state.fabric.as_ref().map(|fabric| fabric.listed().clone()) else {
-            return Err(PassThrough::NoFabric);
-        };
-        if listed.size() != demand.configured.size() {
-            return Err(PassThrough::Unreadable);
-        }
-        if demand.required.as_ref().is_some_and(|required| !required.is_subset(&listed)) {
-            return Err(PassThrough::NodesOffFabric);
-        }
-        if !demand.configured.intersects(&listed) {
-            return Err(PassThrough::OffFabric);
-        }
-        // The wanted number if some domain could ever hold it, else the largest that one could.
-        let mut gang = state.size(&demand, demand.most);
-        if gang.home.is_none() && demand.least < demand.most {
-            // A capacity that slurmctld learnt since the last look may be what is missing.
-            state.refresh(now, true);
-            let (mut fits, mut fails) = (demand.least, demand.most);
-            while fits + 1 < fails {
-                let middle = fits + (fails - fits) / 2;
-                if state.size(&demand, middle).home.is_some() { fits = middle } else { fails = middle }
-            }
-            gang = state.size(&demand, fits);
-        } else if gang.home.is_none() {
-            state.refresh(now, true);
-            gang = state.size(&demand, demand.most);
-        }
-        Ok(gang)
-    })
-}
-
-/// A node set for a gang, or why it waits.
-///
-/// What was promised to the gang comes first, then the choice of the moment, then (where tasks need not be dealt
-/// evenly) a choice by the least that each node must have. Sets that were refused in this call do not come again.
-pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<Placement, Refusal> {
-    with(|state| {
-        let (Some(fabric), Some(home)) = (&state.fabric, &gang.home) else { return Err(gang.never()) };
-        if let Some(promise) = state.promises.get(&gang.job) {
-            let nodes = &promise.placement.nodes;
-            let free =
-                |request: &Request| nodes.iter().all(|node| state.ledger.has_free(node, &request.share));
-            if promise.until > lifecycle::now()
-                && nodes.count() == gang.even.nodes as usize
-                && nodes.is_subset(permitted)
-                && !refused.contains(nodes)
-                && (free(&gang.even) || gang.floor.as_ref().is_some_and(free))
-            {
-                return Ok(promise.placement.clone());
-            }
-        }
-        let mut first_refusal = None;
-        for request in gang.requests() {
-            let usable = usable(&state.ledger, gang, permitted, request);
-            match state.planner.place(fabric, &usable, home, request, refused) {
-                Verdict::Placed(placement) => return Ok(placement),
-                Verdict::Refused(refusal) => first_refusal = first_refusal.or(Some(refusal)),
-            }
-        }
-        Err(first_refusal.unwrap_or_else(|| gang.never()))
-    })
-}
-
-/// Remembers where a gang is about to start, for the audit and so that the next call chooses the same.
-pub fn promise(gang: &Gang, placement: Placement) {
-    with(|state| {
-        let now = lifecycle::now();
-        state.promises.retain(|_, promise| promise.until > now);
-        state.promises.insert(gang.job, Promise { placement, until: now + PROMISE_SECONDS });
-    });
-}
-
-/// cons_tres refused what the ledger took for free: for a while its forecasts count for this gang, not ours.
-pub fn promise_broken(gang: &Gang) {
-    with(|state| {
-        let now = lifecycle::now();
-        state.promises.remove(&gang.job);
-        state.mistrusted.retain(|_, until| *until > now);
-        state.mistrusted.insert(gang.job, now + PROMISE_SECONDS);
-    });
-}
-
-/// When and where a gang would start.
-pub struct Forecast {
-    /// Now or later.
-    pub start: Time,
-    /// Exactly the gang's nodes.
-    pub placement: Placement,
-    /// CPUs in all.
-    pub total_cpus: u32,
-    /// All permitted nodes of the domain, if the ledger's word does not count for this gang at present.
-    pub ask_inside: Option<NodeSet>,
-}
-
-/// Forecasts a gang's start; none if the permitted nodes never suffice.
-pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast> {
-    with(|state| {
-        let (fabric, home) = (state.fabric.as_ref()?, gang.home.as_ref()?);
-        let mut nodes = permitted.clone();
-        nodes.intersect_with(&gang.eligible);
-        let mut best: Option<(crate::placement::forecast::Forecast, &Request)> = None;
-        for request in gang.requests() {
-            let found = state.planner.forecast(fabric, &state.ledger, &nodes, home, request, now);
-            if let Some(found) = found
-                && best.as_ref().is_none_or(|(best, _)| found.start < best.start)
-            {
-                best = Some((found, request));
-            }
-        }
-        let (found, request) = best?;
-        let placement = found.placement;
-        let whole: u32 = placement.nodes.iter().map(|node| state.ledger.cpus(node)).sum();
-        let mistrusted = state.mistrusted.get(&gang.job).is_some_and(|&until| until > now);
-        Some(Forecast {
-            start: found.start,
-            total_cpus: if request.share.whole_node { whole } else { request.nodes * request.share.cpus },
-            ask_inside: mistrusted.then(|| domain_nodes(fabric, placement.domain, &nodes)),
-            placement,
-        })
-    })
-}
-
-/// The permitted nodes of each domain that has enough of them for the gang, those with the most free nodes first: where
-/// cons_tres may look for victims.
-pub fn domains(gang: &Gang, permitted: &NodeSet) -> Vec<NodeSet> {
-    with(|state| {
-        let (Some(fabric), Some(home)) = (&state.fabric, &gang.home) else { return Vec::new() };
-        let usable = usable(&state.ledger, gang, permitted, &gang.even);
-        let mut nodes = permitted.clone();
-        nodes.intersect_with(&gang.eligible);
-        let domains = state.planner.fullest_domains(fabric, &usable, home);
-        domains
-            .into_iter()
-            .map(|(domain, _)| domain_nodes(fabric, domain, &nodes))
-            .filter(|nodes| nodes.count() >= gang.even.nodes as usize)
-            .collect()
-    })
-}
-
-/// Whether cons_tres found this very request feasible since the last reconfigure.
-pub fn is_known_feasible(gang: &Gang) -> bool {
-    with(|state| state.feasible.contains(&fingerprint(gang)))
-}
-
-/// Remembers that cons_tres found this request feasible.
-pub fn remember_feasible(gang: &Gang) {
-    with(|state| {
-        if state.feasible.len() >= REMEMBERED {
-            state.feasible.clear();
-        }
-        state.feasible.insert(fingerprint(gang));
-    });
-}
-
 impl State {
-    /// The gang of so many nodes; its home is none if no domain could hold it.
-    fn size(&mut self, demand: &Demand, nodes: u32) -> Gang {
-        let (even, floor) = demand.shares(nodes, &mut self.kinds);
-        let request = |share| Request {
-            nodes,
-            share,
-            required: demand.required.clone(),
-            strictly_contiguous: demand.strictly_contiguous,
-        };
-        let floor = (floor != even).then(|| request(floor));
-        let even = request(even);
-        let mut eligible = demand.configured.clone();
-        self.ledger.keep_capable(&floor.as_ref().unwrap_or(&even).share, &mut eligible);
-        let fabric = self.fabric.as_ref();
-        let home = fabric.and_then(|fabric| self.planner.home(fabric, &eligible, &even));
-        Gang { job: demand.job, even, floor, eligible, home }
-    }
-
     fn hold(&mut self, job: &Job) {
         let held = job.held();
         let nodes = held
@@ -355,7 +175,15 @@ impl State {
         self.ledger.hold(JobId(job.id()), holding);
     }
 
+    /// Rebuilds the ledger if an internal error left it in doubt.
+    pub fn settle_doubt(&mut self) {
+        if self.ledger_doubtful {
+            self.rebuild_ledger();
+        }
+    }
+
     fn rebuild_ledger(&mut self) {
+        self.ledger_doubtful = false;
         self.ledger.release_all();
         for job in views::jobs().iter().filter(|job| job.holds_nodes()) {
             self.hold(job);
@@ -363,7 +191,7 @@ impl State {
     }
 
     /// Looks again at what slurmctld changes without telling: what nodes have, and when jobs must end.
-    fn refresh(&mut self, now: Time, at_once: bool) {
+    pub fn refresh(&mut self, now: Time, at_once: bool) {
         if !at_once && (self.refreshed..self.refreshed + REFRESH_SECONDS).contains(&now) {
             return;
         }
@@ -440,20 +268,6 @@ fn fabric_line(fabric: &Fabric) -> String {
         fabric.level_count(),
         fabric.node_count()
     )
-}
-
-/// The permitted nodes that could serve and have the share free now.
-fn usable(ledger: &Ledger, gang: &Gang, permitted: &NodeSet, request: &Request) -> NodeSet {
-    let mut nodes = permitted.clone();
-    nodes.intersect_with(&gang.eligible);
-    ledger.keep_free(&request.share, &mut nodes);
-    nodes
-}
-
-fn fingerprint(gang: &Gang) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (gang.job, gang.even.nodes, &gang.even.share, &gang.even.required, &gang.eligible).hash(&mut hasher);
-    hasher.finish()
 }
 
 fn dialect() -> Dialect {
