@@ -6,6 +6,7 @@
 mod harness;
 
 mod clusters;
+mod fabrics;
 mod faults;
 mod installs;
 mod placement;
