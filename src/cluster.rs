@@ -44,14 +44,22 @@ pub struct Holding {
 #[derive(Clone, Debug, Default)]
 struct Node {
     capacity: Capacity,
-    holders: Vec<JobId>,
+    /// Few jobs share a node, so a list beats a map.
+    held: Vec<(JobId, Held)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Job {
+    nodes: Vec<NodeId>,
+    end: Time,
+    suspended: bool,
 }
 
 /// Who holds what on each node, and until when.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     nodes: Vec<Node>,
-    jobs: BTreeMap<JobId, Holding>,
+    jobs: BTreeMap<JobId, Job>,
 }
 
 /// How long after now a job that is past its end is thought to go on: Slurm is about to kill it.
@@ -73,20 +81,21 @@ impl Ledger {
     /// Enters what a job holds, in place of what it held before.
     pub fn hold(&mut self, job: JobId, holding: Holding) {
         self.release(job);
-        for (node, _) in &holding.nodes {
-            if let Some(entry) = self.nodes.get_mut(*node as usize) {
-                entry.holders.push(job);
+        let Holding { nodes, end, suspended } = holding;
+        let entry = Job { nodes: nodes.iter().map(|&(node, _)| node).collect(), end, suspended };
+        for (node, held) in nodes {
+            if let Some(entry) = self.nodes.get_mut(node as usize) {
+                entry.held.push((job, held));
             }
         }
-        self.jobs.insert(job, holding);
+        self.jobs.insert(job, entry);
     }
 
     /// Takes a job out. A job that holds nothing is no error.
     pub fn release(&mut self, job: JobId) {
-        let Some(holding) = self.jobs.remove(&job) else { return };
-        for (node, _) in &holding.nodes {
-            if let Some(entry) = self.nodes.get_mut(*node as usize) {
-                entry.holders.retain(|&holder| holder != job);
+        for node in self.jobs.remove(&job).map(|job| job.nodes).unwrap_or_default() {
+            if let Some(entry) = self.nodes.get_mut(node as usize) {
+                entry.held.retain(|(holder, _)| *holder != job);
             }
         }
     }
@@ -94,31 +103,35 @@ impl Ledger {
     /// Takes all jobs out.
     pub fn release_all(&mut self) {
         self.jobs.clear();
-        self.nodes.iter_mut().for_each(|node| node.holders.clear());
+        self.nodes.iter_mut().for_each(|node| node.held.clear());
     }
 
     /// Marks a job as having given its CPUs back (true) or taken them again.
     pub fn set_suspended(&mut self, job: JobId, suspended: bool) {
-        if let Some(holding) = self.jobs.get_mut(&job) {
-            holding.suspended = suspended;
+        if let Some(job) = self.jobs.get_mut(&job) {
+            job.suspended = suspended;
         }
     }
 
     /// States when a job must have ended.
     pub fn set_end(&mut self, job: JobId, end: Time) {
-        if let Some(holding) = self.jobs.get_mut(&job) {
-            holding.end = end;
+        if let Some(job) = self.jobs.get_mut(&job) {
+            job.end = end;
         }
     }
 
     /// The jobs that hold something, by number.
-    pub fn jobs(&self) -> impl Iterator<Item = (JobId, &Holding)> {
-        self.jobs.iter().map(|(&job, holding)| (job, holding))
+    pub fn jobs(&self) -> impl Iterator<Item = JobId> {
+        self.jobs.keys().copied()
     }
 
     /// The jobs that hold something of a node.
-    pub fn holders(&self, node: NodeId) -> &[JobId] {
-        self.nodes.get(node as usize).map_or(&[], |node| &node.holders)
+    pub fn holders(&self, node: NodeId) -> impl Iterator<Item = JobId> {
+        self.held(node).iter().map(|&(job, _)| job)
+    }
+
+    fn held(&self, node: NodeId) -> &[(JobId, Held)] {
+        self.nodes.get(node as usize).map_or(&[], |node| &node.held)
     }
 
     /// CPUs that a node has; 0 for one that the ledger does not know.
@@ -156,10 +169,10 @@ impl Ledger {
         if self.has_free(node, share) {
             return Some(now);
         }
-        let end = |job: &JobId| self.jobs.get(job).map_or(now, |holding| leaves(holding, now));
         // The earliest end by which enough jobs have left; few jobs share a node, so trying each end is cheap.
-        let ends = self.holders(node).iter().map(&end);
-        ends.filter(|&time| self.has_free_without(node, share, |job| end(&job) <= time)).min()
+        let end = |job: JobId| self.jobs.get(&job).map_or(now, |job| leaves(job.end, now));
+        let ends = self.holders(node).map(end);
+        ends.filter(|&time| self.has_free_without(node, share, |job| end(job) <= time)).min()
     }
 
     fn has_free_without(&self, node: NodeId, share: &Share, gone: impl Fn(JobId) -> bool) -> bool {
@@ -167,18 +180,19 @@ impl Ledger {
         if !entry.capacity.could_give(share) {
             return false;
         }
-        let staying = || {
-            entry.holders.iter().filter(|&&job| !gone(job)).filter_map(|job| {
-                let holding = self.jobs.get(job)?;
-                let (_, held) = holding.nodes.iter().find(|(held_on, _)| *held_on == node)?;
-                Some((held, holding.suspended))
-            })
-        };
+        if entry.held.is_empty() {
+            return true;
+        }
+        let staying = || entry.held.iter().filter(|(job, _)| !gone(*job));
         if share.whole_node {
             return staying().next().is_none();
         }
-        let cpus: u32 = staying().map(|(held, suspended)| if suspended { 0 } else { held.cpus }).sum();
-        let memory: u64 = staying().map(|(held, _)| held.memory_mb).sum();
+        let suspended = |job: &JobId| self.jobs.get(job).is_some_and(|job| job.suspended);
+        let cpus = staying()
+            .filter(|(job, _)| !suspended(job))
+            .map(|(_, held)| held.cpus)
+            .fold(0, u32::saturating_add);
+        let memory = staying().map(|(_, held)| held.memory_mb).fold(0, u64::saturating_add);
         let memory_is_free = match share.memory {
             Memory::All => memory == 0,
             Memory::Megabytes(asked) => memory.saturating_add(asked) <= entry.capacity.memory_mb,
@@ -186,7 +200,7 @@ impl Ledger {
         memory_is_free
             && cpus.saturating_add(share.cpus) <= entry.capacity.cpus
             && share.gres.iter().all(|&(kind, asked)| {
-                let held: u64 = staying().map(|(held, _)| count(&held.gres, kind)).sum();
+                let held = staying().map(|(_, held)| count(&held.gres, kind)).fold(0, u64::saturating_add);
                 held.saturating_add(asked) <= count(&entry.capacity.gres, kind)
             })
     }
@@ -212,8 +226,8 @@ impl Capacity {
     }
 }
 
-fn leaves(holding: &Holding, now: Time) -> Time {
-    if holding.end > now { holding.end } else { now + OVERDUE_GRACE }
+fn leaves(end: Time, now: Time) -> Time {
+    if end > now { end } else { now.saturating_add(OVERDUE_GRACE) }
 }
 
 fn count(gres: &[(GresKind, u64)], wanted: GresKind) -> u64 {
@@ -286,7 +300,7 @@ mod tests {
         let mut ledger = ledger();
         ledger.hold(JobId(1), on_node_0(64, 0, 8, 100));
         ledger.hold(JobId(1), on_node_0(8, 0, 1, 100));
-        assert_eq!(ledger.holders(0), [JobId(1)]);
+        assert!(ledger.holders(0).eq([JobId(1)]));
         assert!(ledger.has_free(0, &share(56, Memory::Megabytes(0), 7)));
         ledger.release(JobId(1));
         ledger.release(JobId(1));

@@ -212,7 +212,7 @@ impl State {
                 Capacity { cpus: node.cpus(), memory_mb: node.memory_mb(), gres: self.kinds.count(named) };
             self.ledger.set_capacity(index as u32, capacity);
         }
-        let jobs: Vec<JobId> = self.ledger.jobs().map(|(job, _)| job).collect();
+        let jobs: Vec<JobId> = self.ledger.jobs().collect();
         for id in jobs {
             match views::find_job(id.0) {
                 Some(job) => self.ledger.set_end(id, job.end_time()),
