@@ -14,6 +14,6 @@ mod conf;
 mod job;
 mod ports;
 
-pub use cluster::{Cluster, processes_of};
+pub use cluster::Cluster;
 pub use conf::{Install, Nodes, Setup};
 pub use job::{Job, Wiring};
