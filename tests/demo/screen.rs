@@ -38,7 +38,7 @@ impl Screen {
         lines.extend(picture(&cluster.wiring(), works, jobs));
         for (command, args) in [
             ("sinfo", ["--format=%9P %5D %6t %N", "--noconvert"]),
-            ("squeue", ["--format=%.5i %8j %2t %5M %.5D %R", "--sort=t,i"]),
+            ("squeue", ["--format=%.5i %8j %2t %5M %.5D %R", "--sort=-t,i"]),
         ] {
             lines.push(String::new());
             lines.push(style(format!("$ {command}")).dim().to_string());
