@@ -8,6 +8,8 @@
 
 // The tests, the demo and the benchmarks each use their own part of it.
 #![allow(dead_code)]
+// Whatever fails here should end the program that needs the cluster, with the place where it failed.
+#![allow(clippy::unwrap_used)]
 
 mod cluster;
 mod conf;
