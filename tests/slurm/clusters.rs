@@ -1,6 +1,6 @@
 //! The harness itself, over stock Slurm: what the other tests stand on.
 
-use crate::harness::{Cluster, Install, Nodes, Setup, processes_of};
+use crate::harness::{Cluster, Install, Nodes, Setup};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader};
@@ -22,9 +22,10 @@ fn jobs_launch_and_finish_on_real_slurmds_and_nothing_is_left_behind() {
     let sleeper = cluster.submit(600, &["-N4"]);
     cluster.wait_state(sleeper, "RUNNING");
     let dir = cluster.path("").canonicalize().unwrap();
-    cluster.wait("munged, slurmctld, four slurmds, a step and the job run", |_| processes_of(&dir) > 8);
+    cluster
+        .wait("munged, slurmctld, four slurmds, a step and the job run", |_| Cluster::processes_in(&dir) > 8);
     drop(cluster);
-    assert_eq!(processes_of(&dir), 0);
+    assert_eq!(Cluster::processes_in(&dir), 0);
     assert!(!dir.exists());
 }
 
@@ -61,11 +62,11 @@ fn a_cluster_goes_down_with_a_process_that_is_killed() {
         let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines().map(Result::unwrap);
         let dir = lines.find_map(|line| Some(line.split_once("up in ")?.1.to_owned())).unwrap();
         let dir = Path::new(&dir).canonicalize().unwrap();
-        assert!(processes_of(&dir) >= 4, "munged, slurmctld and two slurmds run");
+        assert!(Cluster::processes_in(&dir) >= 4, "munged, slurmctld and two slurmds run");
         kill(Pid::from_raw(i32::try_from(victim.id()).unwrap()), signal).unwrap();
         victim.wait().unwrap();
         let start = Instant::now();
-        while processes_of(&dir) > 0 || dir.exists() {
+        while Cluster::processes_in(&dir) > 0 || dir.exists() {
             assert!(start.elapsed() < Duration::from_secs(60), "{signal}: {dir:?} lives on");
             std::thread::sleep(Duration::from_millis(100));
         }

@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const MARK: &str = "SLURM_CLUSTER_NAME";
 
 /// Kills every process of the cluster, round after round until none is left, then removes the folder unless told to
-/// leave it. `@MARK@` stands for the mark.
+/// leave it. `@DIR@` and `@MARK@` stand for the cluster's.
 const STOP: &str = r#"#!/bin/sh
-dir=$(dirname "$(readlink -f "$0")")
+dir='@DIR@'
 ours() {
     grep -qzxF '@MARK@' "$1/environ" && return
     # These two write their title over their environment.
@@ -70,11 +70,15 @@ impl Cluster {
         // Slurm follows no relative path, and the reaper compares literally.
         let dir = dir.canonicalize().unwrap();
         let ports = Ports::take(setup.nodes.count() + 1);
+        let mark = format!("{MARK}={}", ports.cluster_name());
+        let script = STOP.replace("@DIR@", &dir.to_string_lossy()).replace("@MARK@", &mark);
         let stop = dir.join("stop");
-        fs::write(&stop, STOP.replace("@MARK@", &format!("{MARK}={}", ports.cluster_name()))).unwrap();
+        fs::write(&stop, &script).unwrap();
         fs::set_permissions(&stop, fs::Permissions::from_mode(0o755)).unwrap();
+        // The reaper has the script in its memory: it must work even if somebody cleared the temporary folder.
+        let wait = r#"read -r word || word=; [ "$word" != keep ] || exit 0; set -- "$word""#;
         let mut reaper = Command::new("sh")
-            .args(["-c", r#"read -r word || word=; [ "$word" = keep ] || exec "$0" "$word""#])
+            .args(["-c", &format!("{wait}\n{script}")])
             .arg(&stop)
             .stdin(Stdio::piped())
             // An interrupt from the terminal is for us; the reaper then has work to do.
@@ -265,6 +269,13 @@ impl Cluster {
         }
     }
 
+    /// How many processes work in a cluster's folder: daemons, steps and jobs. For the harness's own test.
+    pub fn processes_in(dir: &Path) -> usize {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let folders = processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok());
+        folders.filter(|folder| folder.to_string_lossy().starts_with(&*dir.to_string_lossy())).count()
+    }
+
     /// Starts slurmctld and waits until it answers.
     pub fn start_controller(&mut self) {
         let mut words = self.setup.wrapper.iter().map(String::as_str).chain(["slurmctld"]);
@@ -433,11 +444,4 @@ fn pid(child: &Child) -> Pid {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// How many processes a cluster has, the daemons, their steps and the jobs. For the harness's own test.
-pub fn processes_of(dir: &Path) -> usize {
-    let cwds =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path().join("cwd")).ok());
-    cwds.filter(|cwd| cwd.to_string_lossy().starts_with(&*dir.to_string_lossy())).count()
 }

@@ -54,24 +54,34 @@ pub fn hosts(list: &str) -> Vec<String> {
 pub struct Wiring {
     leaf: BTreeMap<String, String>,
     spine: BTreeMap<String, String>,
-    leaf_size: BTreeMap<String, usize>,
+    members: BTreeMap<String, Vec<String>>,
 }
 
 impl Wiring {
     pub fn of(topology: &str) -> Self {
-        let mut wiring = Self { leaf: BTreeMap::new(), spine: BTreeMap::new(), leaf_size: BTreeMap::new() };
+        let mut wiring = Self { leaf: BTreeMap::new(), spine: BTreeMap::new(), members: BTreeMap::new() };
         for line in topology.lines() {
             let field = |key: &str| line.split_whitespace().find_map(|word| word.strip_prefix(key));
             let Some(name) = field("SwitchName=") else { continue };
             let nodes = field("Nodes=").map(hosts).unwrap_or_default();
             if !nodes.is_empty() {
-                wiring.leaf_size.insert(name.into(), nodes.len());
+                wiring.members.insert(name.into(), nodes.clone());
             }
             wiring.leaf.extend(nodes.into_iter().map(|node| (node, name.to_owned())));
             let leaves = field("Switches=").map(hosts).unwrap_or_default();
             wiring.spine.extend(leaves.into_iter().map(|leaf| (leaf, name.to_owned())));
         }
         wiring
+    }
+
+    /// Each leaf with its nodes, as the file lists them.
+    pub fn members(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.members
+    }
+
+    /// The spine above a leaf.
+    pub fn spine_of(&self, leaf: &str) -> &str {
+        &self.spine[leaf]
     }
 
     /// The leaves that these nodes hang on.
@@ -86,7 +96,7 @@ impl Wiring {
 
     /// The fewest leaves that so many nodes need in an empty cluster.
     pub fn fewest_leaves(&self, nodes: usize) -> usize {
-        let mut sizes: Vec<usize> = self.leaf_size.values().copied().collect();
+        let mut sizes: Vec<usize> = self.members.values().map(Vec::len).collect();
         sizes.sort_unstable_by_key(|&size| std::cmp::Reverse(size));
         let mut held = 0;
         let full = sizes.iter().take_while(|&&size| {

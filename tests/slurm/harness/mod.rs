@@ -8,12 +8,14 @@
 
 // The tests, the demo and the benchmarks each use their own part of it.
 #![allow(dead_code)]
+// Whatever fails here should end the program that needs the cluster, with the place where it failed.
+#![allow(clippy::unwrap_used)]
 
 mod cluster;
 mod conf;
 mod job;
 mod ports;
 
-pub use cluster::{Cluster, processes_of};
+pub use cluster::Cluster;
 pub use conf::{Install, Nodes, Setup};
 pub use job::{Job, Wiring};
