@@ -1,20 +1,22 @@
 //! The documentation lists every code with its severity and meaning, and no code stands for two things.
 
 use lockstep::fabric::diagnostic::Code;
-use lockstep::fabric::{assemble, blocks, conf_text, draft, topology_conf, topology_yaml};
+use lockstep::fabric::{assemble, blocks, conf_text, draft, lint, review, topology_conf, topology_yaml};
 use lockstep::{policy, slurm_conf};
 use std::collections::BTreeSet;
 
 #[test]
 fn every_code_of_the_core_is_documented() {
     let docs = include_str!("../docs/topology.md");
-    let lists: [&[Code]; 8] = [
+    let lists: [&[Code]; 10] = [
         conf_text::CODES,
         draft::CODES,
         blocks::CODES,
         topology_conf::CODES,
         topology_yaml::CODES,
         assemble::CODES,
+        review::CODES,
+        lint::CODES,
         slurm_conf::CODES,
         policy::CODES,
     ];

@@ -46,7 +46,7 @@ const EXAMPLES: &str = "Examples:
   lockstep check --slurm-conf site/slurm.conf --slurm-version 24.11
   lockstep check --topology new.conf --against /etc/slurm/topology.conf
 
-Exit codes: 0 clean, 1 warnings, 2 errors. docs/topology.md explains every code.";
+Exit codes: 0 clean or notes only, 1 warnings, 2 errors. docs/topology.md explains every code.";
 
 pub fn run(args: &Args) -> Outcome {
     let mut cluster = args.cluster.read(args.against.as_deref())?;
@@ -55,6 +55,7 @@ pub fn run(args: &Args) -> Outcome {
     findings.extend(found);
     let partitions = partitions(&cluster, &mut findings);
     if let Some(fabric) = &cluster.reading.fabric {
+        findings.extend(lint::shape(fabric, &cluster.topology));
         findings.extend(cluster.slurm_conf.as_ref().and_then(|_| node_order(fabric, &cluster)));
     }
     let changes = args.against.as_deref().and_then(|old| {
@@ -69,7 +70,7 @@ pub fn run(args: &Args) -> Outcome {
         report.print()
     }
     Ok(ExitCode::from(match report.worst() {
-        None => 0,
+        None | Some(Severity::Note) => 0,
         Some(Severity::Warning) => 1,
         Some(Severity::Error) => 2,
     }))
@@ -290,8 +291,9 @@ impl Report<'_> {
         for finding in &self.findings {
             println!("{}", report::line(finding));
         }
-        let (errors, warnings) = (self.count(Severity::Error), self.count(Severity::Warning));
-        println!("{FAINT}{}, {}{FAINT:#}", counted(errors, "error"), counted(warnings, "warning"));
+        let count = |severity: Severity| counted(self.count(severity), &severity.to_string());
+        let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Note].map(count);
+        println!("{FAINT}{errors}, {warnings}, {notes}{FAINT:#}");
     }
 
     fn print_fits(&self) {

@@ -17,8 +17,8 @@ const DEFAULT_SLURM_CONF: &str = "/etc/slurm/slurm.conf";
 #[derive(clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterArgs {
-    /// slurm.conf [default: /etc/slurm/slurm.conf]
-    #[arg(long, env = "SLURM_CONF", value_name = "FILE", hide_env_values = true)]
+    /// slurm.conf [default: with --live the controller's, else $SLURM_CONF, else /etc/slurm/slurm.conf]
+    #[arg(long, value_name = "FILE")]
     slurm_conf: Option<PathBuf>,
     /// The topology file [default: topology.yaml, else topology.conf, beside slurm.conf]
     #[arg(long, value_name = "FILE")]
@@ -135,7 +135,10 @@ impl ClusterArgs {
         if self.alone {
             return Ok(None);
         }
-        let given = self.slurm_conf.clone().or_else(|| in_force.get("slurm_conf").map(PathBuf::from));
+        // The controller may run on another host, or with a file of its own.
+        let controllers = in_force.get("slurm_conf").map(PathBuf::from).filter(|path| path.exists());
+        let environment = || std::env::var_os("SLURM_CONF").map(PathBuf::from);
+        let given = self.slurm_conf.clone().or(controllers).or_else(environment);
         let default = || Some(PathBuf::from(DEFAULT_SLURM_CONF)).filter(|path| path.exists());
         let none = format!("no {DEFAULT_SLURM_CONF}; give --slurm-conf FILE, or --topology FILE --alone");
         Ok(Some(given.or_else(default).ok_or(none)?))

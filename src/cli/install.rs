@@ -88,7 +88,7 @@ impl Review<'_> {
     /// The folders of PluginDir up to the first that does not exist, at which Slurm stops looking.
     fn plugin_folders(&mut self, cluster: &Cluster) -> Vec<PathBuf> {
         let setting = self.conf.setting("PluginDir");
-        let value = cluster.in_force.get("plugindir").or(setting.map(|setting| &setting.value));
+        let value = setting.map(|setting| &setting.value).or(cluster.in_force.get("plugindir"));
         let Some(value) = value else { return default_folders() };
         let folders: Vec<PathBuf> = value.split(':').map(PathBuf::from).collect();
         let missing = folders.iter().position(|folder| !folder.is_dir());

@@ -6,7 +6,7 @@
 //! 100,000 switches is no recursion.
 
 use lockstep::fabric::tree::{Fabric, Switch};
-use lockstep::fabric::{NodeNames, assemble, hostlist};
+use lockstep::fabric::{NodeNames, hostlist, review};
 use svg::Document;
 use svg::node::element::{Group, Path, Rectangle, Style, Text, Title};
 
@@ -68,7 +68,7 @@ pub fn draw(fabric: &Fabric, nodes: &NodeNames) -> Document {
         (own.x, own.y) = (own.x + origin.0, own.y + origin.1);
     }
 
-    let outside: Vec<&str> = assemble::unlisted(nodes, fabric).filter_map(|node| nodes.name(node)).collect();
+    let outside: Vec<&str> = review::unlisted(nodes, fabric).filter_map(|node| nodes.name(node)).collect();
     let outside_height = if outside.is_empty() { 0.0 } else { HEADER + GAP };
     let title = crate::topo::summary(fabric);
     let width = width.max(title.chars().count() as f64 * 9.0) + 2.0 * GAP;

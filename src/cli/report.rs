@@ -37,6 +37,7 @@ pub const BOLD: Style = Style::new().bold();
 
 fn severity_style(severity: Severity) -> Style {
     let color = match severity {
+        Severity::Note => AnsiColor::Cyan,
         Severity::Warning => AnsiColor::Yellow,
         Severity::Error => AnsiColor::Red,
     };

@@ -5,7 +5,7 @@ use crate::report::{self, BOLD, FAINT};
 use crate::{Outcome, picture};
 use anstream::{print, println};
 use lockstep::fabric::tree::{Fabric, SwitchId};
-use lockstep::fabric::{assemble, hostlist, topology_conf};
+use lockstep::fabric::{hostlist, review, topology_conf};
 use lockstep::nodeset::NodeId;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ fn print_tree(fabric: &Fabric, cluster: &Cluster) {
             format!("{label:widest$}  {FAINT}level {}  {count:>digits$}{FAINT:#}  {nodes}", switch.level);
         println!("{}", line.trim_end());
     }
-    let outside: Vec<NodeId> = assemble::unlisted(&cluster.nodes, fabric).collect();
+    let outside: Vec<NodeId> = review::unlisted(&cluster.nodes, fabric).collect();
     if !outside.is_empty() {
         println!("{FAINT}outside the fabric: {}{FAINT:#}", folded(cluster, &outside));
     }
@@ -138,7 +138,7 @@ struct SwitchView<'a> {
 
 impl<'a> View<'a> {
     fn of(fabric: &'a Fabric, cluster: &Cluster) -> Self {
-        let outside: Vec<NodeId> = assemble::unlisted(&cluster.nodes, fabric).collect();
+        let outside: Vec<NodeId> = review::unlisted(&cluster.nodes, fabric).collect();
         Self {
             topology: cluster.topology.display().to_string(),
             nodes: fabric.order().len(),

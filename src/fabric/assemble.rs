@@ -1,14 +1,12 @@
 //! From names to a fabric: finds every name's switch or node, and settles what is not a forest by fixed rules.
 //!
 //! Errors mean that nobody can say what the fabric is: a name declared twice, a child that no line declares, a loop.
-//! Warnings are settled: a switch named by several parents stays with the first of them in fabric order, a node
-//! named by several leaves stays on the first of them in fabric order, names that are no node of the cluster are left
-//! out, nodes that no leaf names are outside the fabric.
+//! All else is settled: names that are no node of the cluster are left out here, and [`Fabric::new`] keeps a switch
+//! with its first parent and a node on its first leaf, which [`super::review`] then reports.
 
-use super::blocks::BlockSizes;
 use super::diagnostic::{Code, Diagnostic, Place, codes};
 use super::draft::{Draft, DraftSwitch, Hanging};
-use super::hostlist;
+use super::review::{MAX_SHOWN, Review, counted, in_short};
 use super::tree::{Below, Declared, Fabric};
 use super::{NodeNames, Reading};
 use crate::nodeset::NodeId;
@@ -23,12 +21,7 @@ codes! {
     MISSING_CHILD = "T012" Error "a switch names a child that no line declares";
     LOOP = "T013" Error "switches that form a loop";
     NO_NODES = "T014" Error "no node of the cluster hangs on any switch";
-    SEVERAL_PARENTS = "T101" Warning "a switch is named by several parents, or twice by one";
-    SEVERAL_LEAVES = "T102" Warning "nodes that hang on several leaves";
     UNKNOWN_NODES = "T103" Warning "names that are no nodes of the cluster";
-    UNLISTED_NODES = "T104" Warning "nodes of the cluster that no switch reaches";
-    EMPTY_LEAF = "T105" Warning "a switch or block without a node of the cluster";
-    SHORT_BLOCK = "T106" Warning "a block with fewer nodes than BlockSizes says";
     UNUSED_EXCLUDE = "T107" Warning "an excluded switch that no line declares";
 }
 
@@ -94,21 +87,26 @@ impl Assembly<'_> {
         }
         let declared = self.resolve(&switches, &excluded)?;
         let fabric = if let Some(sizes) = &blocks {
-            self.check_sizes(&switches, &declared, sizes);
             Fabric::new(self.nodes.size(), &sizes.join(&declared))
         } else {
             self.check_loops(&switches, &declared)?;
             Fabric::new(self.nodes.size(), &declared)
         };
-        self.review_leaves(&switches, &declared, &fabric);
+        let base = blocks.and_then(|sizes| sizes.base);
+        let review = Review {
+            path: self.path,
+            nodes: self.nodes,
+            switches: &switches,
+            declared: &declared,
+            fabric: &fabric,
+        };
+        self.diagnostics.extend(review.findings(base));
         if fabric.listed().is_empty() {
             let what = "no node of the cluster hangs on any switch".into();
             let hint = "give the leaves `Nodes=`, with names as in slurm.conf";
             self.report(NO_NODES, Place::file(self.path), what, hint);
             return None;
         }
-        self.review_parents(&switches, &declared, &fabric);
-        self.review_unlisted(&fabric);
         Some(fabric)
     }
 
@@ -134,70 +132,56 @@ impl Assembly<'_> {
 
     /// Turns names into indexes. None if a name is declared twice or a child not at all.
     fn resolve(&mut self, switches: &[DraftSwitch], excluded: &HashSet<&str>) -> Option<Vec<Declared>> {
-        let mut sound = true;
-        let mut index: HashMap<&str, usize> = HashMap::with_capacity(switches.len());
-        for (i, switch) in switches.iter().enumerate() {
-            if let Some(&first) = index.get(switch.name.as_str()) {
-                let what = format!("`{}` is declared again, first at {}", switch.name, switches[first].place);
-                self.report(DUPLICATE, switch.place.clone(), what, "rename one of them or join their lines");
-                sound = false;
-            } else {
-                index.insert(&switch.name, i);
-            }
-        }
-        let mut declared = Vec::with_capacity(switches.len());
-        let mut unknown = Vec::new();
-        let mut first_unknown = None;
-        for switch in switches {
+        let before = self.diagnostics.len();
+        let index = self.index(switches);
+        let mut unknown = Unknown::default();
+        let declared = switches.iter().map(|switch| {
             let below = match &switch.below {
                 Hanging::Nothing => Below::Nodes(Vec::new()),
-                Hanging::Nodes(names, place) => {
-                    let mut ids = Vec::with_capacity(names.len());
-                    for name in names {
-                        match self.nodes.id(name) {
-                            Some(id) => ids.push(id),
-                            None => {
-                                first_unknown.get_or_insert(place);
-                                unknown.push(name.as_str());
-                            }
-                        }
-                    }
-                    Below::Nodes(ids)
-                }
+                Hanging::Nodes(names, place) => Below::Nodes(
+                    names.iter().filter_map(|name| unknown.or_id(self.nodes, name, place)).collect(),
+                ),
                 Hanging::Switches(names, place) => {
-                    let mut ids = Vec::with_capacity(names.len());
-                    for name in names.iter().filter(|name| !excluded.contains(name.as_str())) {
-                        if let Some(&id) = index.get(name.as_str()) {
-                            ids.push(id);
-                        } else {
-                            let what = format!(
-                                "switch `{}` names the child `{name}`, which no line declares",
-                                switch.name
-                            );
-                            let hint = format!("add a line `SwitchName={name} ...` or remove it here");
-                            self.report(MISSING_CHILD, place.clone(), what, hint);
-                            sound = false;
-                        }
-                    }
-                    Below::Switches(ids)
+                    let names = names.iter().filter(|name| !excluded.contains(name.as_str()));
+                    Below::Switches(
+                        names.filter_map(|name| self.child(switch, name, place, &index)).collect(),
+                    )
                 }
             };
-            declared.push(Declared { name: switch.name.clone(), below });
-        }
-        if let Some(place) = first_unknown {
-            let what = format!(
-                "{} are no nodes of the cluster: {}",
-                counted(unknown.len(), "name"),
-                in_short(&unknown)
-            );
-            self.report(
-                UNKNOWN_NODES,
-                place.clone(),
-                what,
-                "correct them, or add the nodes to slurm.conf; they are left out",
-            );
-        }
+            Declared { name: switch.name.clone(), below }
+        });
+        let declared: Vec<Declared> = declared.collect();
+        let sound = self.diagnostics.len() == before;
+        self.diagnostics.extend(unknown.finding());
         sound.then_some(declared)
+    }
+
+    fn index<'a>(&mut self, switches: &'a [DraftSwitch]) -> HashMap<&'a str, usize> {
+        let mut index: HashMap<&str, usize> = HashMap::with_capacity(switches.len());
+        for (i, switch) in switches.iter().enumerate() {
+            let first = *index.entry(&switch.name).or_insert(i);
+            if first != i {
+                let what = format!("`{}` is declared again, first at {}", switch.name, switches[first].place);
+                self.report(DUPLICATE, switch.place.clone(), what, "rename one of them or join their lines");
+            }
+        }
+        index
+    }
+
+    fn child(
+        &mut self,
+        parent: &DraftSwitch,
+        name: &str,
+        place: &Place,
+        index: &HashMap<&str, usize>,
+    ) -> Option<usize> {
+        let child = index.get(name).copied();
+        if child.is_none() {
+            let what = format!("switch `{}` names the child `{name}`, which no line declares", parent.name);
+            let hint = format!("add a line `SwitchName={name} ...` or remove it here");
+            self.report(MISSING_CHILD, place.clone(), what, hint);
+        }
+        child
     }
 
     fn check_loops(&mut self, switches: &[DraftSwitch], declared: &[Declared]) -> Option<()> {
@@ -214,134 +198,31 @@ impl Assembly<'_> {
         }
         None
     }
-
-    fn check_sizes(&mut self, switches: &[DraftSwitch], declared: &[Declared], sizes: &BlockSizes) {
-        let Some(base) = sizes.base else { return };
-        for (switch, block) in switches.iter().zip(declared) {
-            if let Below::Nodes(nodes) = &block.below
-                && (1..base as usize).contains(&nodes.len())
-            {
-                let what =
-                    format!("block `{}` has {} of the {base} nodes of BlockSizes", switch.name, nodes.len());
-                let hint = "complete the block, or make BlockSizes fit; gangs see the nodes that are there";
-                self.report(SHORT_BLOCK, switch.place.clone(), what, hint);
-            }
-        }
-    }
-
-    fn review_parents(&mut self, switches: &[DraftSwitch], declared: &[Declared], fabric: &Fabric) {
-        let mut named = vec![false; declared.len()];
-        let mut several = false;
-        for child in declared.iter().flat_map(Declared::children) {
-            several |= named.get_mut(*child).is_some_and(|named| std::mem::replace(named, true));
-        }
-        if !several {
-            return;
-        }
-        let parents: HashMap<&str, &str> = fabric
-            .switches()
-            .filter_map(|(_, switch)| {
-                Some((switch.name.as_str(), fabric.switch(switch.parent?).name.as_str()))
-            })
-            .collect();
-        for (switch, parent) in switches.iter().zip(declared) {
-            let mut seen = HashSet::new();
-            let lost: Vec<&str> = (parent.children().iter())
-                .filter(|&&child| {
-                    !seen.insert(child)
-                        || parents.get(declared[child].name.as_str()).is_some_and(|kept| *kept != parent.name)
-                })
-                .map(|&child| declared[child].name.as_str())
-                .collect();
-            if let Some(kept) = lost.first().and_then(|first| parents.get(first)) {
-                let what = format!(
-                    "switch `{}` names {} that another line or this one named before: {} (`{}` stays under `{kept}`)",
-                    switch.name,
-                    counted(lost.len(), "child"),
-                    in_short(&lost),
-                    lost[0]
-                );
-                let hint = "name each switch under one parent; it stays under the first in fabric order";
-                self.report(SEVERAL_PARENTS, switch.place.clone(), what, hint);
-            }
-        }
-    }
-
-    fn review_leaves(&mut self, switches: &[DraftSwitch], declared: &[Declared], fabric: &Fabric) {
-        for (switch, leaf) in switches.iter().zip(declared) {
-            let Below::Nodes(nodes) = &leaf.below else { continue };
-            if nodes.is_empty() {
-                let (what, hint) = match switch.below {
-                    Hanging::Nothing => (
-                        "names neither nodes nor switches",
-                        "complete it, or remove it: before 25.05 Slurm takes no such switch",
-                    ),
-                    _ => ("has no node of the cluster", "correct its nodes, or remove it"),
-                };
-                let what = format!("`{}` {what} and is left out", switch.name);
-                self.report(EMPTY_LEAF, switch.place.clone(), what, hint);
-                continue;
-            }
-            let kept_by = |node: NodeId| fabric.leaf_of(node).map_or("", |leaf| &fabric.switch(leaf).name);
-            let lost: Vec<NodeId> =
-                nodes.iter().copied().filter(|&node| kept_by(node) != leaf.name).collect();
-            if let Some(&first) = lost.first() {
-                let names: Vec<&str> = lost.iter().filter_map(|&node| self.nodes.name(node)).collect();
-                let first = kept_by(first);
-                let what = format!(
-                    "leaf `{}` names {} that already hang on another leaf: {} (the first on `{first}`)",
-                    switch.name,
-                    counted(lost.len(), "node"),
-                    in_short(&names)
-                );
-                let hint = format!(
-                    "name each node on one leaf; it stays on the first in fabric order. If `{}` or `{first}` is no part of the compute fabric, put it into `exclude` in lockstep.toml",
-                    switch.name
-                );
-                self.report(SEVERAL_LEAVES, switch.place.clone(), what, hint);
-            }
-        }
-    }
-
-    fn review_unlisted(&mut self, fabric: &Fabric) {
-        let names: Vec<&str> =
-            unlisted(self.nodes, fabric).filter_map(|node| self.nodes.name(node)).collect();
-        if !names.is_empty() {
-            let what = format!(
-                "no switch reaches {} of the cluster: {}",
-                counted(names.len(), "node"),
-                in_short(&names)
-            );
-            let hint = "add them to a leaf; until then no gang under a rule is placed on them";
-            self.report(UNLISTED_NODES, Place::file(self.path), what, hint);
-        }
-    }
 }
 
-/// The nodes of the cluster that the fabric does not list.
-pub fn unlisted<'a>(nodes: &'a NodeNames, fabric: &'a Fabric) -> impl Iterator<Item = NodeId> + 'a {
-    (0..nodes.size() as NodeId).filter(|&node| nodes.name(node).is_some() && !fabric.listed().contains(node))
+/// Names that are no nodes of the cluster: counted in one finding.
+#[derive(Default)]
+struct Unknown<'a> {
+    names: Vec<&'a str>,
+    first: Option<&'a Place>,
 }
 
-/// How many names a message shows.
-const MAX_SHOWN: usize = 24;
-
-fn in_short(names: &[&str]) -> String {
-    let mut folded = hostlist::fold(names.iter().take(MAX_SHOWN));
-    if names.len() > MAX_SHOWN {
-        folded.push_str(",...");
+impl<'a> Unknown<'a> {
+    fn or_id(&mut self, nodes: &NodeNames, name: &'a str, place: &'a Place) -> Option<NodeId> {
+        let id = nodes.id(name);
+        if id.is_none() {
+            self.names.push(name);
+            self.first.get_or_insert(place);
+        }
+        id
     }
-    folded
-}
 
-fn counted(count: usize, noun: &str) -> String {
-    let plural = match noun {
-        "child" => "children",
-        "switch" => "switches",
-        "node" => "nodes",
-        _ => "names",
-    };
-    format!("{count} {}", if count == 1 { noun } else { plural })
+    fn finding(self) -> Option<Diagnostic> {
+        let count = counted(self.names.len(), "name");
+        let what = format!("{count} are no nodes of the cluster: {}", in_short(&self.names));
+        let hint = "correct them, or add the nodes to slurm.conf; they are left out";
+        Some(Diagnostic::new(UNKNOWN_NODES, self.first?.clone(), what, hint))
+    }
 }
 
 /// The switches of one loop in the order of the path; none if there is no loop.

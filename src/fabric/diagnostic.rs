@@ -2,7 +2,7 @@
 //!
 //! Every finding of a reader carries a stable code, so that a site can look it up in `docs/topology.md` and a script
 //! can match it. A code always has the same severity: an *error* means the text gives no fabric, a *warning* that one
-//! fixed, documented rule settled the matter.
+//! fixed, documented rule settled the matter, a *note* that a sound fabric has a trait worth knowing.
 
 use std::fmt;
 use std::path::Path;
@@ -11,6 +11,8 @@ use std::sync::Arc;
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
+    /// Worth knowing, nothing to mend.
+    Note,
     /// A rule settled it; someone should look.
     Warning,
     /// The text cannot be used.
@@ -20,6 +22,7 @@ pub enum Severity {
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Note => "note",
             Self::Warning => "warning",
             Self::Error => "error",
         })

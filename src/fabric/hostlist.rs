@@ -220,9 +220,10 @@ impl Pattern {
     }
 
     fn push_names(&self, names: &mut Vec<String>) {
+        let longest = self.longest();
         let mut counters: Vec<Counter> = vec![Counter { range: 0, offset: 0 }; self.groups.len()];
         loop {
-            let mut name = String::with_capacity(self.longest());
+            let mut name = String::with_capacity(longest);
             for (group, counter) in self.groups.iter().zip(&counters) {
                 let range = group.ranges[counter.range];
                 name.push_str(&group.before);

@@ -1,7 +1,52 @@
-//! What a sound fabric cannot do: gang sizes that fit nearly nowhere, and node orders that cut across leaves.
+//! What is worth knowing of a sound fabric: its shape, gang sizes that fit nearly nowhere, and node orders that cut
+//! across leaves.
 
-use super::tree::{Fabric, Level, SwitchId};
+use super::diagnostic::{Diagnostic, Place, codes};
+use super::review::in_short;
+use super::tree::{Fabric, Level, Switch, SwitchId};
 use crate::nodeset::{NodeId, NodeSet};
+use std::path::Path;
+
+codes! {
+    /// The codes of this module.
+    CODES;
+    FOREST = "T201" Note "a fabric of several trees";
+    UNEVEN = "T202" Note "leaves of different sizes";
+    LONE_NODES = "T203" Note "leaves with a single node";
+}
+
+/// Notes on the fabric's shape.
+pub fn shape(fabric: &Fabric, path: &Path) -> Vec<Diagnostic> {
+    let note = |code, what: String, hint| Diagnostic::new(code, Place::file(path), what, hint);
+    let leaves: Vec<&Switch> = fabric.at_level(0).iter().map(|&leaf| fabric.switch(leaf)).collect();
+    let names =
+        |switches: &[&Switch]| in_short(&switches.iter().map(|s| s.name.as_str()).collect::<Vec<_>>());
+    let mut notes = Vec::new();
+
+    let roots: Vec<&Switch> =
+        fabric.switches().map(|(_, switch)| switch).filter(|switch| switch.parent.is_none()).collect();
+    if roots.len() > 1 {
+        let what = format!("the fabric is {} trees: {}", roots.len(), names(&roots));
+        notes.push(note(
+            FOREST,
+            what,
+            "no gang crosses trees; join them under a switch if they are connected",
+        ));
+    }
+    let sizes = leaves.iter().map(|leaf| leaf.node_count());
+    if let (Some(least), Some(most)) = (sizes.clone().min(), sizes.max())
+        && least < most
+    {
+        let what = format!("leaves have {least} to {most} nodes");
+        notes.push(note(UNEVEN, what, "the table of gang sizes says what fits where"));
+    }
+    let lone: Vec<&Switch> = leaves.iter().copied().filter(|leaf| leaf.node_count() == 1).collect();
+    if !lone.is_empty() && lone.len() < leaves.len() {
+        let what = format!("{} of {} leaves have a single node: {}", lone.len(), leaves.len(), names(&lone));
+        notes.push(note(LONE_NODES, what, "every gang on them crosses leaves, so they are chosen last"));
+    }
+    notes
+}
 
 /// Where gangs of one size fit when the fabric is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ pub mod draft;
 pub mod hostlist;
 pub mod lint;
 mod node_names;
+pub mod review;
 pub mod topology_conf;
 pub mod topology_yaml;
 pub mod tree;

@@ -90,7 +90,7 @@ fn a_file_that_says_nothing_gives_no_fabric_and_one_clear_message() {
         bare:
         no fabric
         topology.conf: error[T014]: no node of the cluster hangs on any switch; give the leaves `Nodes=`, with names as in slurm.conf
-        topology.conf:1:12: warning[T105]: `root` names neither nodes nor switches and is left out; complete it, or remove it: before 25.05 Slurm takes no such switch
+        topology.conf:1:12: warning[T105]: `root` names neither nodes nor switches and is left out; complete it, or remove it: topology/tree refuses such a switch before 25.05
         no node:
         no fabric
         topology.conf: error[T014]: no node of the cluster hangs on any switch; give the leaves `Nodes=`, with names as in slurm.conf
@@ -133,7 +133,7 @@ fn a_leaf_under_two_spines_stays_with_the_first_in_fabric_order() {
           l [0]
         s2
           m [1]
-        topology.conf:4:12: warning[T101]: switch `s2` names 1 child that another line or this one named before: l (`l` stays under `s1`); name each switch under one parent; it stays under the first in fabric order
+        topology.conf:4:12: warning[T101]: switch `s2` names 1 child again: l (`l` stays under `s1`); name each switch under one parent; it stays under the first in fabric order
         "#);
 }
 
@@ -229,7 +229,7 @@ fn blocks_join_to_larger_blocks_as_in_slurm() {
           b5 [8, 9]
         topology.conf: warning[T104]: no switch reaches 3 nodes of the cluster: n[6-8]; add them to a leaf; until then no gang under a rule is placed on them
         topology.conf:4:11: warning[T106]: block `b3` has 1 of the 2 nodes of BlockSizes; complete the block, or make BlockSizes fit; gangs see the nodes that are there
-        topology.conf:5:11: warning[T105]: `b4` names neither nodes nor switches and is left out; complete it, or remove it: before 25.05 Slurm takes no such switch
+        topology.conf:5:11: warning[T105]: `b4` names neither nodes nor switches and is left out; complete it, or remove it: topology/tree refuses such a switch before 25.05
         "#);
 }
 

@@ -6,6 +6,8 @@
 mod harness;
 
 mod clusters;
+#[cfg(feature = "cli")]
+mod command_line;
 mod fabrics;
 mod faults;
 mod installs;
