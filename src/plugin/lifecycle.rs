@@ -33,7 +33,7 @@ pub fn end() {
 ///
 /// This comes at the end of every start and reconfigure, and after partitions or nodes were added or deleted.
 pub fn reconfigure() {
-    state::read_cluster(&topology_path());
+    state::read_cluster(&conf_dir());
     log::info(counters::summary());
 }
 
@@ -85,9 +85,9 @@ fn panic_switch() -> Option<&'static str> {
     SWITCH.get_or_init(|| std::env::var("LOCKSTEP_TEST_PANIC").ok()).as_deref()
 }
 
-/// topology.conf beside slurm.conf, as for Slurm's own topology plugins.
-fn topology_path() -> PathBuf {
+/// The folder of slurm.conf, where Slurm and Lockstep look for all other files.
+fn conf_dir() -> PathBuf {
     // SAFETY: slurmctld has read its configuration, whose path is a terminated string.
     let conf = unsafe { CStr::from_ptr(sys::lockstep_conf_path()) };
-    Path::new(OsStr::from_bytes(conf.to_bytes())).with_file_name("topology.conf")
+    Path::new(OsStr::from_bytes(conf.to_bytes())).parent().map(Path::to_owned).unwrap_or_default()
 }

@@ -8,16 +8,19 @@ use super::gres_kinds::GresKinds;
 use super::views::{self, Job};
 use super::{lifecycle, log, sys};
 use crate::cluster::{Capacity, Held, Holding, Ledger};
-use crate::fabric::diagnostic::{Diagnostic, Severity};
+use crate::fabric::conf_text;
+use crate::fabric::diagnostic::{Diagnostic, Place, Severity};
 use crate::fabric::hostlist::{self, Dialect};
 use crate::fabric::tree::Fabric;
 use crate::fabric::{NodeNames, TopologyFile};
 use crate::nodeset::NodeSet;
 use crate::placement::Planner;
 use crate::placement::verdict::Placement;
+use crate::policy::Policy;
 use crate::request::{JobId, Time};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
+use std::io;
 use std::path::Path;
 use std::time::Instant;
 
@@ -30,6 +33,7 @@ const FINDINGS_LOGGED: usize = 5;
 #[derive(Default)]
 pub struct State {
     names: NodeNames,
+    policy: Policy,
     /// The switches; none without a usable topology.conf.
     pub fabric: Option<Fabric>,
     /// What was last said about the topology, so as to say it once.
@@ -72,20 +76,28 @@ pub fn drop_all() -> bool {
     STATE.lock().take().is_some()
 }
 
-/// Reads nodes, topology and jobs from slurmctld's records and the file.
-pub fn read_cluster(topology: &Path) {
+/// Reads nodes and jobs from slurmctld's records, and the site's policy and topology from the files beside slurm.conf.
+///
+/// A file with an error changes nothing: the last good policy, and the last good fabric if the nodes are the same, stay
+/// in use.
+pub fn read_cluster(conf_dir: &Path) {
     let names = NodeNames::new(views::nodes().iter().map(|node| node.as_ref().and_then(|node| node.name())));
+    let policy = read_policy(&conf_dir.join("lockstep.toml")).unwrap_or_else(|fault| {
+        log::error(format_args!(
+            "{fault}; the last good policy stays in use until `scontrol reconfigure` finds it mended"
+        ));
+        with(|state| state.policy.clone())
+    });
+    let started = Instant::now();
+    let reading = TopologyFile {
+        source: &|path| std::fs::read_to_string(path),
+        path: &conf_dir.join("topology.conf"),
+        dialect: dialect(),
+        topology: None,
+        exclude: &policy.exclude,
+    }
+    .read(&names);
     with(|state| {
-        let started = Instant::now();
-        let reading = TopologyFile {
-            source: &|path| std::fs::read_to_string(path),
-            path: topology,
-            dialect: dialect(),
-            topology: None,
-            exclude: &[],
-        }
-        .read(&names);
-        let same_nodes = state.fabric.is_some() && state.names == names;
         match reading.fabric {
             Some(fabric) => {
                 let unchanged = state.fabric.as_ref() == Some(&fabric);
@@ -93,19 +105,30 @@ pub fn read_cluster(topology: &Path) {
                 state.fabric = Some(fabric);
             }
             None => {
-                state.say_broken(&reading.diagnostics, same_nodes);
-                if !same_nodes {
+                let keeps_last = state.fabric.is_some() && state.names == names;
+                state.say_broken(&reading.diagnostics, keeps_last);
+                if !keeps_last {
                     state.fabric = None;
                 }
             }
         }
         state.ledger = Ledger::new(names.size());
         state.names = names;
+        state.policy = policy;
         state.feasible.clear();
         state.promises.clear();
         state.refresh(lifecycle::now(), true);
         state.rebuild_ledger();
     });
+}
+
+/// The site's policy; the default one where there is no file.
+fn read_policy(path: &Path) -> Result<Policy, Diagnostic> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Policy::parse(&text, path, dialect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Policy::default()),
+        Err(error) => Err(conf_text::unreadable(path, Place::file(path), &error)),
+    }
 }
 
 /// The ledger may be wrong: it is rebuilt before the next decision.
