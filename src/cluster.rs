@@ -60,6 +60,7 @@ struct Job {
 pub struct Ledger {
     nodes: Vec<Node>,
     jobs: BTreeMap<JobId, Job>,
+    epoch: u64,
 }
 
 /// How long after now a job that is past its end is thought to go on: Slurm is about to kill it.
@@ -68,19 +69,28 @@ pub const OVERDUE_GRACE: Time = 30;
 impl Ledger {
     /// An empty ledger over `node_count` nodes that have nothing yet.
     pub fn new(node_count: usize) -> Self {
-        Self { nodes: vec![Node::default(); node_count], jobs: BTreeMap::new() }
+        Self { nodes: vec![Node::default(); node_count], ..Self::default() }
+    }
+
+    /// A number that is another one after every change: what was worked out from the ledger holds as long as it stays.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// States what a node has. Who holds what of it is untouched.
     pub fn set_capacity(&mut self, node: NodeId, capacity: Capacity) {
-        if let Some(entry) = self.nodes.get_mut(node as usize) {
+        if let Some(entry) = self.nodes.get_mut(node as usize)
+            && entry.capacity != capacity
+        {
             entry.capacity = capacity;
+            self.epoch += 1;
         }
     }
 
     /// Enters what a job holds, in place of what it held before.
     pub fn hold(&mut self, job: JobId, holding: Holding) {
         self.release(job);
+        self.epoch += 1;
         let Holding { nodes, end, suspended } = holding;
         let entry = Job { nodes: nodes.iter().map(|&(node, _)| node).collect(), end, suspended };
         for (node, held) in nodes {
@@ -93,6 +103,7 @@ impl Ledger {
 
     /// Takes a job out. A job that holds nothing is no error.
     pub fn release(&mut self, job: JobId) {
+        self.epoch += 1;
         for node in self.jobs.remove(&job).map(|job| job.nodes).unwrap_or_default() {
             if let Some(entry) = self.nodes.get_mut(node as usize) {
                 entry.held.retain(|(holder, _)| *holder != job);
@@ -102,12 +113,14 @@ impl Ledger {
 
     /// Takes all jobs out.
     pub fn release_all(&mut self) {
+        self.epoch += 1;
         self.jobs.clear();
         self.nodes.iter_mut().for_each(|node| node.held.clear());
     }
 
     /// Marks a job as having given its CPUs back (true) or taken them again.
     pub fn set_suspended(&mut self, job: JobId, suspended: bool) {
+        self.epoch += 1;
         if let Some(job) = self.jobs.get_mut(&job) {
             job.suspended = suspended;
         }
@@ -115,8 +128,11 @@ impl Ledger {
 
     /// States when a job must have ended.
     pub fn set_end(&mut self, job: JobId, end: Time) {
-        if let Some(job) = self.jobs.get_mut(&job) {
+        if let Some(job) = self.jobs.get_mut(&job)
+            && job.end != end
+        {
             job.end = end;
+            self.epoch += 1;
         }
     }
 
@@ -149,14 +165,13 @@ impl Ledger {
         self.has_free_without(node, share, |_| false)
     }
 
-    /// Keeps only nodes that could give the share now.
-    pub fn keep_free(&self, share: &Share, nodes: &mut NodeSet) {
-        self.keep(nodes, |node| self.has_free(node, share));
-    }
-
     /// Keeps only nodes that could give the share when empty.
     pub fn keep_capable(&self, share: &Share, nodes: &mut NodeSet) {
-        self.keep(nodes, |node| self.capable(node, share));
+        for node in 0..nodes.size() as NodeId {
+            if nodes.contains(node) && !self.capable(node, share) {
+                nodes.remove(node);
+            }
+        }
     }
 
     /// When the node could give the share, if nobody else comes: `now` or later, none if it never could.
@@ -203,14 +218,6 @@ impl Ledger {
                 let held = staying().map(|(_, held)| count(&held.gres, kind)).fold(0, u64::saturating_add);
                 held.saturating_add(asked) <= count(&entry.capacity.gres, kind)
             })
-    }
-
-    fn keep(&self, nodes: &mut NodeSet, wanted: impl Fn(NodeId) -> bool) {
-        for node in 0..nodes.size() as NodeId {
-            if nodes.contains(node) && !wanted(node) {
-                nodes.remove(node);
-            }
-        }
     }
 }
 

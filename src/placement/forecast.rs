@@ -1,10 +1,11 @@
 //! When a gang could start: the earliest moment at which some domain has its nodes, if nobody else comes.
 //!
 //! Each node has a release time. In a domain, the k-th smallest of them is when k nodes are free: a selection, not a
-//! replay of the queue. The earliest domain wins, then the one whose chosen nodes stand idle the shortest while it
-//! drains, then the lowest id.
+//! replay of the queue. The earliest domain wins, then the one whose nodes stand idle the shortest while it drains, then
+//! the lowest id. Only the winner's nodes are then chosen.
 
 use super::candidates::{Counts, Home};
+use super::releases::Table;
 use super::verdict::{Placement, Verdict};
 use super::{Planner, cover};
 use crate::cluster::Ledger;
@@ -35,53 +36,84 @@ impl Planner {
         now: Time,
     ) -> Option<Forecast> {
         let mut free = permitted.clone();
-        ledger.keep_free(&request.share, &mut free);
+        free.intersect_with(self.free(ledger, permitted.size(), &request.share, now));
         if let Verdict::Placed(placement) = self.place(fabric, &free, home, request, &[]) {
             return Some(Forecast { start: now, placement });
         }
-        let best = home.domains.iter().filter_map(|&domain| {
-            let (start, idle, placement) = earliest(fabric, ledger, permitted, domain, request, now)?;
-            Some((start, idle, domain, placement))
-        });
-        let (start, .., placement) = best.min_by_key(|&(start, idle, domain, _)| (start, idle, domain))?;
-        Some(Forecast { start, placement })
+        let table = self.releases.of(ledger, permitted.size(), &request.share, now);
+        let mut domains: Vec<Drain> = home
+            .domains
+            .iter()
+            .filter_map(|&domain| Drain::of(fabric, table, permitted, domain, request.nodes as usize))
+            .collect();
+        domains.sort_unstable();
+        // Counting suffices, unless the nodes must be certain ones or stand in a row: then a domain may have to drain
+        // further than its k-th release, and a later one may be earlier.
+        let mut best: Option<Forecast> = None;
+        for drain in domains {
+            if best.as_ref().is_some_and(|best| best.start <= drain.enough) {
+                break;
+            }
+            if let Some((start, placement)) = drain.choose(fabric, table, permitted, request)
+                && best.as_ref().is_none_or(|best| start < best.start)
+            {
+                best = Some(Forecast { start, placement });
+            }
+        }
+        best
     }
 }
 
-/// The earliest start in one domain, with the idle node-seconds until then.
-fn earliest(
-    fabric: &Fabric,
-    ledger: &Ledger,
-    permitted: &NodeSet,
+/// What it takes to drain a domain for a gang; in the order of preference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Drain {
+    /// When enough nodes are free.
+    enough: Time,
+    /// Node-seconds that those nodes stand idle until then.
+    idle: Time,
     domain: SwitchId,
-    request: &Request,
-    now: Time,
-) -> Option<(Time, Time, Placement)> {
-    let mut released: Vec<(Time, u32)> = fabric
-        .nodes_under(domain)
-        .iter()
-        .filter(|&&node| permitted.contains(node))
-        .filter_map(|&node| Some((ledger.release_time(node, &request.share, now)?, node)))
-        .collect();
-    released.sort_unstable();
-    let enough = released.get((request.nodes as usize).checked_sub(1)?)?.0;
+}
 
-    let mut free = NodeSet::new(permitted.size());
-    let mut counts = Counts::default();
-    let mut rest = released.iter().peekable();
-    // The count suffices at once, unless the nodes must be certain ones or stand in a row: then a later release helps.
-    let mut moments: Vec<Time> =
-        released.iter().map(|&(time, _)| time).filter(|&time| time >= enough).collect();
-    moments.dedup();
-    moments.into_iter().find_map(|moment| {
-        while let Some(&&(_, node)) = rest.peek().filter(|(time, _)| *time <= moment) {
-            free.insert(node);
-            rest.next();
-        }
-        counts.count(fabric, &free);
-        let placement = cover::choose(fabric, &counts, &free, domain, request)?;
-        let chosen = released.iter().filter(|(_, node)| placement.nodes.contains(*node));
-        let idle = chosen.map(|(time, _)| moment - time).sum();
-        Some((moment, idle, placement))
-    })
+impl Drain {
+    fn of(
+        fabric: &Fabric,
+        table: &Table,
+        permitted: &NodeSet,
+        domain: SwitchId,
+        nodes: usize,
+    ) -> Option<Self> {
+        let mut times: Vec<Time> = fabric
+            .nodes_under(domain)
+            .iter()
+            .filter(|&&node| permitted.contains(node))
+            .filter_map(|&node| table.time(node))
+            .collect();
+        let last = nodes.checked_sub(1).filter(|&last| last < times.len())?;
+        let (sooner, &mut enough, _) = times.select_nth_unstable(last);
+        let idle = sooner.iter().map(|&time| enough.saturating_sub(time)).fold(0, Time::saturating_add);
+        Some(Self { enough, idle, domain })
+    }
+
+    /// The gang's nodes at the first moment that has them.
+    fn choose(
+        &self,
+        fabric: &Fabric,
+        table: &Table,
+        permitted: &NodeSet,
+        request: &Request,
+    ) -> Option<(Time, Placement)> {
+        let nodes =
+            || fabric.nodes_under(self.domain).iter().copied().filter(|&node| permitted.contains(node));
+        let mut moments: Vec<Time> = nodes().filter_map(|node| table.time(node)).collect();
+        moments.retain(|&time| time >= self.enough);
+        moments.sort_unstable();
+        moments.dedup();
+        let mut counts = Counts::default();
+        moments.into_iter().find_map(|moment| {
+            let free = nodes().filter(|&node| table.time(node).is_some_and(|time| time <= moment));
+            let free = NodeSet::from_nodes(permitted.size(), free);
+            counts.count(fabric, &free);
+            Some((moment, cover::choose(fabric, &counts, &free, self.domain, request)?))
+        })
+    }
 }

@@ -1,18 +1,21 @@
 //! Where a gang is placed: the lowest level with a domain that can hold it, the fewest leaves inside, the tightest fit.
 //!
 //! [`candidates`] counts the usable nodes of every domain in one pass, [`cover`] chooses leaves and nodes inside one,
-//! [`forecast`] does the same for a later time, and [`verdict`] is the answer: a placement, or a refusal with its
+//! [`forecast`] does the same for a later time, from release times that are remembered between gangs, and [`verdict`] is the answer: a placement, or a refusal with its
 //! numbers. Every tie is broken by the lowest id, so the same input always gives the same placement.
 
 pub mod candidates;
 pub mod cover;
 pub mod forecast;
+mod releases;
 pub mod verdict;
 
+use crate::cluster::Ledger;
 use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
-use crate::request::Request;
+use crate::request::{Request, Share, Time};
 use candidates::{Counts, Home};
+use releases::Releases;
 use verdict::{Refusal, Verdict};
 
 /// Places gangs; keeps its buffers from one decision to the next.
@@ -20,6 +23,7 @@ use verdict::{Refusal, Verdict};
 pub struct Planner {
     usable: Counts,
     eligible: Counts,
+    releases: Releases,
 }
 
 impl Planner {
@@ -31,6 +35,11 @@ impl Planner {
     pub fn home(&mut self, fabric: &Fabric, eligible: &NodeSet, request: &Request) -> Option<Home> {
         self.eligible.count(fabric, eligible);
         candidates::home(fabric, &self.eligible, request)
+    }
+
+    /// The nodes that can give a share now. Remembered, so that asking for gang after gang is cheap.
+    pub fn free(&mut self, ledger: &Ledger, node_count: usize, share: &Share, now: Time) -> &NodeSet {
+        self.releases.of(ledger, node_count, share, now).free()
     }
 
     /// Places a gang on usable nodes inside one domain of its home level.

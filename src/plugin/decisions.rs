@@ -9,8 +9,8 @@ use super::lifecycle;
 use super::state::{Promise, State, with};
 use crate::cluster::Ledger;
 use crate::nodeset::NodeSet;
-use crate::placement::domain_nodes;
 use crate::placement::verdict::{Placement, Refusal, Verdict};
+use crate::placement::{Planner, domain_nodes};
 use crate::request::{Request, Time};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -83,7 +83,7 @@ pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<
         }
         let mut first_refusal = None;
         for request in gang.requests() {
-            let usable = usable(&state.ledger, gang, permitted, request);
+            let usable = usable(&mut state.planner, &state.ledger, gang, permitted, request);
             match state.planner.place(fabric, &usable, home, request, refused) {
                 Verdict::Placed(placement) => return Ok(placement),
                 Verdict::Refused(refusal) => first_refusal = first_refusal.or(Some(refusal)),
@@ -162,7 +162,7 @@ pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast>
 pub fn domains(gang: &Gang, permitted: &NodeSet) -> Vec<NodeSet> {
     with(|state| {
         let (Some(fabric), Some(home)) = (&state.fabric, &gang.home) else { return Vec::new() };
-        let usable = usable(&state.ledger, gang, permitted, &gang.even);
+        let usable = usable(&mut state.planner, &state.ledger, gang, permitted, &gang.even);
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
         let domains = state.planner.fullest_domains(fabric, &usable, home);
@@ -210,10 +210,16 @@ impl State {
 }
 
 /// The permitted nodes that could serve and have the share free now.
-fn usable(ledger: &Ledger, gang: &Gang, permitted: &NodeSet, request: &Request) -> NodeSet {
+fn usable(
+    planner: &mut Planner,
+    ledger: &Ledger,
+    gang: &Gang,
+    permitted: &NodeSet,
+    request: &Request,
+) -> NodeSet {
     let mut nodes = permitted.clone();
     nodes.intersect_with(&gang.eligible);
-    ledger.keep_free(&request.share, &mut nodes);
+    nodes.intersect_with(planner.free(ledger, permitted.size(), &request.share, lifecycle::now()));
     nodes
 }
 
