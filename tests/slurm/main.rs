@@ -5,6 +5,7 @@
 
 mod harness;
 
+mod as_stock;
 mod clusters;
 #[cfg(feature = "cli")]
 mod command_line;

@@ -143,6 +143,11 @@ impl Cluster {
         self.dir.join("slurm.conf")
     }
 
+    /// Who runs it: SlurmUser, and the owner of its jobs.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
     /// The command that takes a kept cluster down.
     pub fn stop_command(&self) -> PathBuf {
         self.dir.join("stop")

@@ -53,6 +53,8 @@ pub struct Setup {
     pub extra: String,
     /// Options of single nodes, such as `("n[1-8]", "Features=fast")`; the rest have none.
     pub node_options: Vec<(String, String)>,
+    /// The text of gres.conf; none describes the GPUs of [`Self::gpus`].
+    pub gres_conf: Option<String>,
     /// Further environment of slurmctld.
     pub env: Vec<(String, String)>,
     /// What slurmctld runs under, such as valgrind and its options.
@@ -72,6 +74,7 @@ impl Setup {
             gpus: 8,
             extra: String::new(),
             node_options: Vec::new(),
+            gres_conf: None,
             env: Vec::new(),
             wrapper: Vec::new(),
         }
@@ -96,6 +99,11 @@ impl Setup {
 
     pub fn node_option(mut self, nodes: &str, options: &str) -> Self {
         self.node_options.push((nodes.into(), options.into()));
+        self
+    }
+
+    pub fn gres_conf(mut self, text: &str) -> Self {
+        self.gres_conf = Some(text.into());
         self
     }
 
@@ -256,6 +264,9 @@ fn contains(hostlist: &str, node: &str) -> bool {
 
 /// The text of gres.conf: device files that exist everywhere stand for GPUs.
 pub fn gres_conf(setup: &Setup) -> String {
+    if let Some(text) = &setup.gres_conf {
+        return text.clone();
+    }
     match (setup.gpus, setup.nodes) {
         (0, _) => String::new(),
         (gpus, Nodes::Real(_)) => format!("Name=gpu File=/dev/tty[0-{}]\n", gpus - 1),
