@@ -1,6 +1,6 @@
 //! What happens to jobs that run or wait.
 
-use super::{as_in_stock, cancel, nodes, running, running_on, seen, waits};
+use super::{as_in_stock, cancel, running, running_on, seen, waits};
 use crate::harness::{Cluster, Install};
 
 fn scontrol(cluster: &Cluster, args: &[&str]) {
@@ -100,11 +100,13 @@ fn requeue() {
             let gang = c.submit(600, &["-N4", "--gpus-per-node=8", "--requeue"]);
             let mut notes = running(c, &[gang]);
             scontrol(c, &["requeuehold", &gang.to_string()]);
-            notes.push(waits(c, gang, "JobHeldUser"));
+            notes.push(waits(c, gang, "job requeued in held state"));
             // Its nodes are free for others.
             let all = c.submit(1, &["-N8", "--gpus-per-node=8"]);
             c.wait_state(all, "COMPLETED");
             notes.push(seen(c, all));
+            // Slurm makes a requeued job wait for two minutes.
+            update(c, gang, "StartTime=now");
             scontrol(c, &["release", &gang.to_string()]);
             notes.extend(running(c, &[gang]));
             scontrol(c, &["requeue", &gang.to_string()]);
@@ -120,14 +122,15 @@ fn requeue() {
 fn drained_and_failed_nodes() {
     as_in_stock(
         Install::Named,
-        |setup| setup,
+        // A node that was set down stays down.
+        |setup| setup.extra("ReturnToService=1"),
         |c| {
             let kept = c.submit(600, &["-N2", "-w", "n[1-2]", "--gpus-per-node=8"]);
             let mut notes = running_on(c, &[kept]);
             // A drained node keeps its job and takes no other.
             set_node(c, "n[1,3]", "DRAIN");
             notes.push(node_states(c));
-            let elsewhere = c.submit(600, &["-N4", "--gpus-per-node=8"]);
+            let elsewhere = c.submit(600, &["-N4", "-x", "n4", "--gpus-per-node=8"]);
             notes.extend(running_on(c, &[elsewhere]));
             let waiting = c.submit(600, &["-N2", "-w", "n[3-4]", "--gpus-per-node=8"]);
             c.wait("the job waits for its node", |c| c.job(waiting).reason.contains("ReqNodeNotAvail"));
@@ -195,10 +198,12 @@ fn shrinking() {
             notes.push(waits(c, next, "Resources"));
             update(c, gang, "NumNodes=4");
             notes.extend(running_on(c, &[gang, next]));
-            update(c, gang, &format!("NodeList={}", nodes(c, gang).replace("-4]", "-2]")));
-            notes.extend(running_on(c, &[gang]));
-            let pair = c.submit(600, &["-N2", "--gpus-per-node=8"]);
-            notes.extend(running_on(c, &[pair]));
+            // Slurm shrinks a job once; the other way is to say which nodes it keeps, the first among them.
+            let kept = c.job(next).nodes[..2].join(",");
+            update(c, next, &format!("NodeList={kept}"));
+            notes.extend(running_on(c, &[next]));
+            let pair = c.submit(600, &["-N2", "--gpus-per-node=4"]);
+            notes.extend(running(c, &[pair]));
             // Shrunk jobs end as any other.
             cancel(c, &[gang, next, pair]);
             let all = c.submit(1, &["-N8", "--exclusive"]);
