@@ -12,6 +12,7 @@ mod command_line;
 mod fabrics;
 mod faults;
 mod installs;
+mod memory;
 mod placement;
 mod restart;
 mod topology_files;
