@@ -219,6 +219,7 @@ struct View<'a> {
     topology: String,
     policy: Option<String>,
     installed: String,
+    recommended_topology_plugin: &'static str,
     fabric: Option<FabricView>,
     partitions: &'a [PartitionGroup],
     changes: &'a Option<Changes>,
@@ -252,6 +253,7 @@ impl Report<'_> {
             topology: cluster.topology.display().to_string(),
             policy: cluster.policy.as_ref().map(|path| path.display().to_string()),
             installed: self.form.to_string(),
+            recommended_topology_plugin: install::plain_topology(cluster.release),
             fabric: cluster.reading.fabric.as_ref().map(|fabric| FabricView {
                 nodes: fabric.order().len(),
                 leaves: fabric.at_level(0).len(),
@@ -275,6 +277,7 @@ impl Report<'_> {
             row("Lockstep", self.form.to_string());
             let preempt = conf.setting("PreemptType").map_or("preempt/none", |setting| &setting.value);
             row("preemption", preempt.into());
+            row("recommended", format!("TopologyPlugin={}", install::plain_topology(cluster.release)));
         }
         row("policy", cluster.policy.as_ref().map_or("none".into(), |path| path.display().to_string()));
         row("topology", cluster.topology.display().to_string());
