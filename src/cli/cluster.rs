@@ -87,16 +87,16 @@ impl ClusterArgs {
                 .extend(found.into_iter().filter(|found| !self.live || found.code != slurm_conf::NO_NODES));
             (path, conf)
         });
-        let beside = |name: &str| Some(conf.as_ref()?.0.with_file_name(name));
-        let policy_path =
-            self.policy.clone().or_else(|| beside("lockstep.toml").filter(|path| path.exists()));
+        let folder = conf.as_ref().map(|(path, _)| path.parent().unwrap_or(Path::new("")));
+        let policy_path = (self.policy.clone())
+            .or_else(|| Some(folder?.join("lockstep.toml")).filter(|path| path.exists()));
         let policy = policy_path.as_deref().map_or(Ok(Policy::default()), |path| read_policy(path, dialect));
         let policy = policy.unwrap_or_else(|fault| {
             diagnostics.push(fault);
             Policy::default()
         });
         let topology = (self.topology.clone())
-            .or_else(|| Some(fabric::beside(&conf.as_ref()?.0, Path::exists)))
+            .or_else(|| Some(fabric::file_in(folder?, Path::exists)))
             .ok_or("no topology file; give --topology FILE")?;
         let file = TopologyFile {
             source: &source,

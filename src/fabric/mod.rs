@@ -81,10 +81,10 @@ impl TopologyFile<'_> {
     }
 }
 
-/// The topology file of a cluster: topology.yaml beside slurm.conf if it exists, else topology.conf, as in Slurm.
-pub fn beside(slurm_conf: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
-    let yaml = slurm_conf.with_file_name("topology.yaml");
-    if exists(&yaml) { yaml } else { slurm_conf.with_file_name("topology.conf") }
+/// The topology file in the folder of slurm.conf: topology.yaml if it exists, else topology.conf, as in Slurm.
+pub fn file_in(folder: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
+    let yaml = folder.join("topology.yaml");
+    if exists(&yaml) { yaml } else { folder.join("topology.conf") }
 }
 
 /// Whether a file's name says that it is YAML.
