@@ -203,3 +203,10 @@ fn zeros_are_kept_name_by_name() {
     assert_eq!(names, ["a001", "a002", "a003", "a07", "a8", "a9", "a10"]);
     assert_eq!(fold(&names), "a[001-003,07,8-10]");
 }
+
+#[test]
+fn folded_ranges_are_short_enough_to_be_read_again() {
+    let names: Vec<String> = (1..=65_540).map(|i| format!("n{i}")).collect();
+    assert_eq!(fold(&names), "n[1-65536,65537-65540]");
+    assert_eq!(expand(&fold(&names), OLD).unwrap(), names);
+}
