@@ -220,6 +220,7 @@ struct View<'a> {
     changes: &'a Option<Changes>,
     errors: usize,
     warnings: usize,
+    notes: usize,
     findings: Vec<Finding<'a>>,
 }
 
@@ -259,6 +260,7 @@ impl Report<'_> {
             changes: &self.changes,
             errors: self.count(Severity::Error),
             warnings: self.count(Severity::Warning),
+            notes: self.count(Severity::Note),
             findings: self.findings.iter().map(Finding::from).collect(),
         }
     }
