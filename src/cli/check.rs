@@ -5,16 +5,15 @@ use crate::cluster::{self, Cluster, ClusterArgs};
 use crate::install::{self, Form};
 use crate::report::{self, BOLD, FAINT, Finding};
 use crate::{Outcome, topo};
-use anstream::println;
 use comfy_table::{CellAlignment, Table, presets};
 use lockstep::fabric::diagnostic::{Diagnostic, Place, Severity, codes};
-use lockstep::fabric::lint::{self, Fit};
+use lockstep::fabric::lint::{self, Fit, Home};
 use lockstep::fabric::tree::Fabric;
 use lockstep::fabric::{hostlist, is_yaml, topology_yaml};
 use lockstep::nodeset::NodeSet;
 use lockstep::slurm_conf::Partition;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 codes! {
@@ -64,11 +63,7 @@ pub fn run(args: &Args) -> Outcome {
         Some(against::changes(&reading.fabric?, cluster.reading.fabric.as_ref()?, &cluster.nodes))
     });
     let report = Report { cluster: &cluster, form, partitions, changes, findings };
-    if args.json {
-        report::json(&report.view())?
-    } else {
-        report.print()
-    }
+    report::show(&if args.json { report::json(&report.view())? } else { report.text() })?;
     Ok(ExitCode::from(match report.worst() {
         None | Some(Severity::Note) => 0,
         Some(Severity::Warning) => 1,
@@ -219,11 +214,13 @@ struct View<'a> {
     topology: String,
     policy: Option<String>,
     installed: String,
+    recommended_topology_plugin: &'static str,
     fabric: Option<FabricView>,
     partitions: &'a [PartitionGroup],
     changes: &'a Option<Changes>,
     errors: usize,
     warnings: usize,
+    notes: usize,
     findings: Vec<Finding<'a>>,
 }
 
@@ -252,6 +249,7 @@ impl Report<'_> {
             topology: cluster.topology.display().to_string(),
             policy: cluster.policy.as_ref().map(|path| path.display().to_string()),
             installed: self.form.to_string(),
+            recommended_topology_plugin: install::plain_topology(cluster.release),
             fabric: cluster.reading.fabric.as_ref().map(|fabric| FabricView {
                 nodes: fabric.order().len(),
                 leaves: fabric.at_level(0).len(),
@@ -262,66 +260,68 @@ impl Report<'_> {
             changes: &self.changes,
             errors: self.count(Severity::Error),
             warnings: self.count(Severity::Warning),
+            notes: self.count(Severity::Note),
             findings: self.findings.iter().map(Finding::from).collect(),
         }
     }
 
-    fn print(&self) {
-        let cluster = self.cluster;
-        let row = |name: &str, value: String| println!("{BOLD}{name:<11}{BOLD:#} {value}");
-        if let Some((path, conf)) = &cluster.slurm_conf {
-            let release = cluster.release.map_or("unknown".into(), |release| release.to_string());
-            row("Slurm", format!("{release}, {}, {} nodes", path.display(), conf.nodes().len()));
-            row("Lockstep", self.form.to_string());
-            let preempt = conf.setting("PreemptType").map_or("preempt/none", |setting| &setting.value);
-            row("preemption", preempt.into());
-        }
-        row("policy", cluster.policy.as_ref().map_or("none".into(), |path| path.display().to_string()));
-        row("topology", cluster.topology.display().to_string());
-        row("fabric", cluster.reading.fabric.as_ref().map_or("none".into(), topo::summary));
-        self.print_fits();
+    fn text(&self) -> String {
+        let mut text = self.head();
+        self.partitions.iter().for_each(|group| text += &fits_table(group));
         if let Some(changes) = &self.changes {
-            println!("\n{BOLD}changes{BOLD:#}");
-            changes.lines().for_each(|line| println!("{line}"));
+            text += &format!("\n{BOLD}changes{BOLD:#}\n");
+            changes.lines().for_each(|line| text += &(line + "\n"));
             if changes.is_empty() {
-                println!("none");
+                text += "none\n";
             }
         }
-        println!();
-        for finding in &self.findings {
-            println!("{}", report::line(finding));
-        }
+        text.push('\n');
+        self.findings.iter().for_each(|finding| text += &(report::line(finding) + "\n"));
         let count = |severity: Severity| counted(self.count(severity), &severity.to_string());
         let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Note].map(count);
-        println!("{FAINT}{errors}, {warnings}, {notes}{FAINT:#}");
+        text + &format!("{FAINT}{errors}, {warnings}, {notes}{FAINT:#}\n")
     }
 
-    fn print_fits(&self) {
-        for group in &self.partitions {
-            let outside = if group.outside > 0 {
-                format!(", {} outside the fabric", group.outside)
-            } else {
-                String::new()
-            };
-            println!("\n{BOLD}partition {}{BOLD:#}  {} nodes{outside}", group.names.join(", "), group.nodes);
-            let mut table = Table::new();
-            table.load_style(presets::NOTHING).set_header(["gang", "fits in a", "domains that can hold it"]);
-            for fit in &group.fits {
-                let (level, domains) = match fit.home {
-                    Some(home) if home.level == 0 => {
-                        ("leaf".into(), format!("{} of {}", home.can_hold, home.domains))
-                    }
-                    Some(home) => {
-                        (format!("level {}", home.level), format!("{} of {}", home.can_hold, home.domains))
-                    }
-                    None => ("-".into(), "none: no gang crosses trees".into()),
-                };
-                table.add_row([fit.size.to_string(), level, domains]);
-            }
-            if let Some(column) = table.column_mut(0) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-            println!("{}", table.trim_fmt());
+    /// What was read.
+    fn head(&self) -> String {
+        let cluster = self.cluster;
+        let path = |path: &Path| path.display().to_string();
+        let mut rows = Vec::new();
+        if let Some((file, conf)) = &cluster.slurm_conf {
+            let release = cluster.release.map_or("unknown".into(), |release| release.to_string());
+            let preempt = conf.setting("PreemptType").map_or("preempt/none", |setting| &setting.value);
+            let recommended = format!("TopologyPlugin={}", install::plain_topology(cluster.release));
+            rows.push(("Slurm", format!("{release}, {}, {} nodes", file.display(), conf.nodes().len())));
+            rows.push(("Lockstep", self.form.to_string()));
+            rows.push(("preemption", preempt.into()));
+            rows.push(("recommended", recommended));
         }
+        rows.push(("policy", cluster.policy.as_deref().map_or("none".into(), path)));
+        rows.push(("topology", path(&cluster.topology)));
+        rows.push(("fabric", cluster.reading.fabric.as_ref().map_or("none".into(), topo::summary)));
+        rows.iter().map(|(name, value)| format!("{BOLD}{name:<11}{BOLD:#} {value}\n")).collect()
     }
+}
+
+/// Where gangs of each size fit in a partition.
+fn fits_table(group: &PartitionGroup) -> String {
+    let outside =
+        if group.outside > 0 { format!(", {} outside the fabric", group.outside) } else { String::new() };
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["gang", "fits in a", "domains that can hold it"]);
+    for fit in &group.fits {
+        let (level, domains) = match fit.home {
+            Some(Home { level, can_hold, domains }) => {
+                let level = if level == 0 { "leaf".into() } else { format!("level {level}") };
+                (level, format!("{can_hold} of {domains}"))
+            }
+            None => ("-".into(), "none: no gang crosses trees".into()),
+        };
+        table.add_row([fit.size.to_string(), level, domains]);
+    }
+    if let Some(column) = table.column_mut(0) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let names = group.names.join(", ");
+    format!("\n{BOLD}partition {names}{BOLD:#}  {} nodes{outside}\n{}\n", group.nodes, table.trim_fmt())
 }

@@ -1,10 +1,10 @@
 //! Which files describe the cluster, and what they say: the options that all subcommands share.
 
-use lockstep::fabric::diagnostic::Diagnostic;
+use lockstep::fabric::diagnostic::{Diagnostic, Place};
 use lockstep::fabric::hostlist::Dialect;
-use lockstep::fabric::{NodeNames, Reading, TopologyFile, conf_text};
+use lockstep::fabric::{self, NodeNames, Reading, TopologyFile, conf_text};
 use lockstep::policy::Policy;
-use lockstep::slurm_conf::{Release, SlurmConf};
+use lockstep::slurm_conf::{self, Release, SlurmConf};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
@@ -81,22 +81,22 @@ impl ClusterArgs {
         let dialect = release.map_or(Dialect::default(), Release::dialect);
         let mut diagnostics = Vec::new();
 
-        let slurm_conf = conf_path.map(|path| {
+        let conf = conf_path.map(|path| {
             let (conf, found) = SlurmConf::read(&source, &path, dialect);
-            diagnostics.extend(found.into_iter().filter(|found| !self.live || found.code.id != "S001"));
+            diagnostics
+                .extend(found.into_iter().filter(|found| !self.live || found.code != slurm_conf::NO_NODES));
             (path, conf)
         });
-        let beside = |name: &str| Some(slurm_conf.as_ref()?.0.with_file_name(name));
-        let policy_path =
-            self.policy.clone().or_else(|| beside("lockstep.toml").filter(|path| path.exists()));
+        let folder = conf.as_ref().map(|(path, _)| path.parent().unwrap_or(Path::new("")));
+        let policy_path = (self.policy.clone())
+            .or_else(|| Some(folder?.join("lockstep.toml")).filter(|path| path.exists()));
         let policy = policy_path.as_deref().map_or(Ok(Policy::default()), |path| read_policy(path, dialect));
         let policy = policy.unwrap_or_else(|fault| {
             diagnostics.push(fault);
             Policy::default()
         });
         let topology = (self.topology.clone())
-            .or_else(|| beside("topology.yaml").filter(|path| path.exists()))
-            .or_else(|| beside("topology.conf"))
+            .or_else(|| Some(fabric::file_in(folder?, Path::exists)))
             .ok_or("no topology file; give --topology FILE")?;
         let file = TopologyFile {
             source: &source,
@@ -105,21 +105,19 @@ impl ClusterArgs {
             topology: self.topology_name.as_deref(),
             exclude: &policy.exclude,
         };
-        let nodes = match &slurm_conf {
+        let nodes = match &conf {
             _ if self.live => running_nodes()?,
             Some((_, conf)) if !conf.nodes().is_empty() => conf.node_names(),
-            _ => TopologyFile::named_nodes(
-                [Some(topology.as_path()), also]
-                    .into_iter()
-                    .flatten()
-                    .map(|path| TopologyFile { path, ..file }),
-            ),
+            _ => {
+                let paths = std::iter::once(topology.as_path()).chain(also);
+                TopologyFile::named_nodes(paths.map(|path| TopologyFile { path, ..file }))
+            }
         };
         let mut reading = file.read(&nodes);
         diagnostics.append(&mut reading.diagnostics);
         Ok(Cluster {
             release,
-            slurm_conf,
+            slurm_conf: conf,
             in_force,
             nodes,
             policy: policy_path,
@@ -181,8 +179,7 @@ impl Cluster {
 }
 
 fn read_policy(path: &Path, dialect: Dialect) -> Result<Policy, Diagnostic> {
-    let place = lockstep::fabric::diagnostic::Place::file(path);
-    let text = source(path).map_err(|error| conf_text::unreadable(path, place, &error))?;
+    let text = source(path).map_err(|error| conf_text::unreadable(path, Place::file(path), &error))?;
     Policy::parse(&text, path, dialect)
 }
 

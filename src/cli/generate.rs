@@ -1,6 +1,6 @@
 //! `lockstep generate`: man pages and shell completions, made from the same definition as `--help`.
 
-use crate::{Cli, Outcome};
+use crate::{Cli, Outcome, report};
 use clap::CommandFactory;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,7 +32,9 @@ pub fn run(args: &Args) -> Outcome {
         What::Man { folder } => clap_mangen::generate_to(command, folder)
             .map_err(|error| format!("cannot write man pages into {}: {error}", folder.display()))?,
         What::Completions { shell } => {
-            clap_complete::generate(*shell, &mut command, "lockstep", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut command, "lockstep", &mut script);
+            report::show(&String::from_utf8(script)?)?;
         }
     }
     Ok(ExitCode::SUCCESS)

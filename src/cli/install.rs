@@ -104,80 +104,65 @@ impl Review<'_> {
         let setting = self.conf.setting("SelectType");
         let default = if self.is_at_least(24, 5) { "select/cons_tres" } else { "select/linear" };
         let select_type = setting.map_or(default, |setting| &setting.value);
-        let drop_ins: Vec<PathBuf> =
-            folders.iter().map(|folder| folder.join(DROP_IN)).filter(|file| file.exists()).collect();
-        let named = folders.iter().map(|folder| folder.join(NAMED)).find(|file| file.exists());
         match select_type {
-            "select/cons_tres" => match drop_ins.iter().position(|file| is_ours(file)) {
-                Some(0) => Form::DropIn(drop_ins[0].clone()),
-                Some(at) => {
-                    let what = format!(
-                        "{} stands behind {} and is never loaded",
-                        drop_ins[at].display(),
-                        drop_ins[0].display()
-                    );
-                    let hint = "put the folder of Lockstep's file first in PluginDir";
-                    self.report(STANDS_BEHIND, self.conf.setting("PluginDir"), what, hint);
-                    Form::None
-                }
-                None => {
-                    let hint = "see docs/install.md; the findings below hold for a cluster that will use it";
-                    self.report(
-                        NOT_INSTALLED,
-                        setting,
-                        "Lockstep is not installed: SelectType is Slurm's own",
-                        hint,
-                    );
-                    Form::None
-                }
-            },
-            "select/cons_tres_lockstep" => match named {
-                Some(file) => {
-                    if self.release.is_some() && !self.is_at_least(25, 5) {
-                        let what =
-                            "the named form needs Lockstep's file on every host, or squeue and slurmd fail";
-                        let hint = "up to 24.11 prefer the drop-in form, which the controller alone needs";
-                        self.report(FORM, setting, what, hint);
-                    }
-                    Form::Named(file)
-                }
-                None => {
-                    let what = format!("no folder of PluginDir holds {NAMED}");
-                    self.report(
-                        NOT_FOUND,
-                        setting,
-                        what,
-                        "run `make install FORM=named` on every host, or set SelectType=select/cons_tres",
-                    );
-                    Form::None
-                }
-            },
+            "select/cons_tres" => self.drop_in(folders, setting),
+            "select/cons_tres_lockstep" => self.named(folders, setting),
             other => {
-                let what =
-                    format!("SelectType is {other}{}", if setting.is_none() { " by default" } else { "" });
-                self.report(
-                    SELECT_TYPE,
-                    setting,
-                    what,
-                    "set SelectType=select/cons_tres; Lockstep wraps no other",
-                );
+                let by = if setting.is_none() { " by default" } else { "" };
+                let hint = "set SelectType=select/cons_tres; Lockstep wraps no other";
+                self.report(SELECT_TYPE, setting, format!("SelectType is {other}{by}"), hint);
                 Form::None
             }
         }
+    }
+
+    fn drop_in(&mut self, folders: &[PathBuf], select_type: Option<&Setting>) -> Form {
+        let files: Vec<PathBuf> =
+            folders.iter().map(|folder| folder.join(DROP_IN)).filter(|file| file.exists()).collect();
+        match files.iter().position(|file| is_ours(file)) {
+            Some(0) => return Form::DropIn(files[0].clone()),
+            Some(at) => {
+                let what = format!(
+                    "{} stands behind {} and is never loaded",
+                    files[at].display(),
+                    files[0].display()
+                );
+                let hint = "put the folder of Lockstep's file first in PluginDir";
+                self.report(STANDS_BEHIND, self.conf.setting("PluginDir"), what, hint);
+            }
+            None => {
+                let what = "Lockstep is not installed: SelectType is Slurm's own";
+                let hint = "see docs/install.md; the findings below hold for a cluster that will use it";
+                self.report(NOT_INSTALLED, select_type, what, hint);
+            }
+        }
+        Form::None
+    }
+
+    fn named(&mut self, folders: &[PathBuf], select_type: Option<&Setting>) -> Form {
+        let Some(file) = folders.iter().map(|folder| folder.join(NAMED)).find(|file| file.exists()) else {
+            let what = format!("no folder of PluginDir holds {NAMED}");
+            let hint = "run `make install FORM=named` on every host, or set SelectType=select/cons_tres";
+            self.report(NOT_FOUND, select_type, what, hint);
+            return Form::None;
+        };
+        if self.release.is_some() && !self.is_at_least(25, 5) {
+            let what = "the named form needs Lockstep's file on every host, or squeue and slurmd fail";
+            let hint = "up to 24.11 prefer the drop-in form, which the controller alone needs";
+            self.report(FORM, select_type, what, hint);
+        }
+        Form::Named(file)
     }
 
     fn topology_plugin(&mut self) {
         let Some(setting) = self.conf.setting("TopologyPlugin") else { return };
         let name = setting.value.to_ascii_lowercase();
         let name = name.strip_prefix("topology/").unwrap_or(&name);
-        let plain = self.release.map(plain_topology);
+        let plain = plain_topology(self.release);
         let exists = self.release.is_none_or(|release| topology_plugins(release).contains(&name));
         if !exists {
             let what = format!("{} does not exist in this release", setting.value);
-            let hint = format!(
-                "set TopologyPlugin={}, with which Lockstep places jobs alone",
-                plain.unwrap_or_default()
-            );
+            let hint = format!("set TopologyPlugin={plain}, with which Lockstep places jobs alone");
             self.report(TOPOLOGY_PLUGIN, Some(setting), what, &hint);
         } else if !["none", "default", "flat"].contains(&name) {
             let optional = self
@@ -191,7 +176,6 @@ impl Review<'_> {
                 "under {} Slurm places jobs inside Lockstep's choice once more, and can only reject",
                 setting.value
             );
-            let plain = plain.unwrap_or("topology/none (topology/flat from 25.05 on)");
             let hint = match name {
                 "tree" => format!(
                     "set TopologyPlugin={plain}, or add TopologyParam=TopoOptional if you need the tree for message routing"
@@ -240,8 +224,10 @@ impl Review<'_> {
     }
 
     fn in_force(&mut self, key: &str, running: Option<&String>) {
+        // The names of the plain topology plugin changed over the releases; each takes the older ones.
+        let today = |value: &str| value.replace("/none", "/flat").replace("/default", "/flat");
         if let (Some(running), Some(setting)) = (running, self.conf.setting(key))
-            && *running != setting.value
+            && today(running) != today(&setting.value)
         {
             let what =
                 format!("the running controller has {key}={running}, this file says {}", setting.value);
@@ -268,14 +254,13 @@ fn topology_plugins(release: Release) -> &'static [&'static str] {
     }
 }
 
-/// The topology plugin that leaves placement alone.
-fn plain_topology(release: Release) -> &'static str {
-    if release < Release::new(23, 11) {
-        "topology/none"
-    } else if release < Release::new(25, 5) {
-        "topology/default"
-    } else {
-        "topology/flat"
+/// The topology plugin that leaves placement to Lockstep.
+pub fn plain_topology(release: Option<Release>) -> &'static str {
+    match release {
+        None => "topology/none, or topology/flat from 25.05 on",
+        Some(release) if release < Release::new(23, 11) => "topology/none",
+        Some(release) if release < Release::new(25, 5) => "topology/default",
+        Some(_) => "topology/flat",
     }
 }
 

@@ -42,8 +42,8 @@ pub fn draw(fabric: &Fabric, nodes: &NodeNames) -> Document {
         let index = id.0 as usize;
         let header = label_width(switch);
         let inside = if switch.is_leaf() {
-            let (columns, rows) = grid(switch.node_count());
-            (columns as f64 * PITCH, rows as f64 * PITCH)
+            let columns = columns(switch);
+            (columns as f64 * PITCH, switch.node_count().div_ceil(columns) as f64 * PITCH)
         } else {
             let children: Vec<usize> = switch.children.iter().map(|child| child.0 as usize).collect();
             flow(&mut boxes, &children)
@@ -129,10 +129,11 @@ fn set(boxes: &mut [Box], members: &[usize], row_width: f64) -> (f64, f64) {
     (extent, y + row_height)
 }
 
-/// Columns and rows for the squares of a leaf, in rows of 8 up to 128 nodes and wider for more.
-fn grid(nodes: usize) -> (usize, usize) {
-    let columns = if nodes <= 128 { nodes.min(8) } else { (nodes as f64).sqrt().ceil() as usize };
-    (columns, nodes.div_ceil(columns.max(1)))
+/// How many squares a leaf has in a row: 8 up to 128 nodes and more for larger leaves or longer names.
+fn columns(switch: &Switch) -> usize {
+    let nodes = switch.node_count();
+    let wanted = if nodes <= 128 { 8 } else { (nodes as f64).sqrt().ceil() as usize };
+    wanted.max((label_width(switch) / PITCH) as usize).min(nodes)
 }
 
 fn label_width(switch: &Switch) -> f64 {
@@ -140,13 +141,16 @@ fn label_width(switch: &Switch) -> f64 {
     (characters as f64 * CHARACTER + 1.0).min(220.0)
 }
 
+/// A text cut in its middle to fit a width: the ends of names tell them apart.
 fn shortened(text: &str, width: f64) -> String {
     let room = (width / CHARACTER) as usize;
-    if text.chars().count() <= room {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= room {
         return text.into();
     }
-    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
-    kept + "…"
+    let kept = room.saturating_sub(1);
+    let (head, tail) = (&characters[..kept.div_ceil(2)], &characters[characters.len() - kept / 2..]);
+    head.iter().chain(&['…']).chain(tail).collect()
 }
 
 fn rectangle(Box { x, y, width, height }: Box) -> Rectangle {
@@ -173,14 +177,14 @@ fn switch_box(switch: &Switch, place: Box, below: &str) -> Group {
         .set("y", baseline);
     let title = format!("{}: level {}, {count} nodes\n{below}", switch.name, switch.level);
     let group = Group::new().add(Title::new(title)).add(frame).add(name).add(number);
-    if switch.is_leaf() { group.add(squares(count, place)) } else { group }
+    if switch.is_leaf() { group.add(squares(switch, place)) } else { group }
 }
 
 /// One square a node, as a single path: a picture of 100,000 nodes stays small.
-fn squares(count: usize, place: Box) -> Path {
-    let (columns, _) = grid(count);
+fn squares(switch: &Switch, place: Box) -> Path {
+    let columns = columns(switch);
     let mut path = String::new();
-    for i in 0..count {
+    for i in 0..switch.node_count() {
         let x = place.x + GAP + (i % columns) as f64 * PITCH;
         let y = place.y + HEADER + (i / columns) as f64 * PITCH;
         path += &format!("M{x:.0} {y:.0}h{SQUARE}v{SQUARE}h-{SQUARE}z");

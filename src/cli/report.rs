@@ -1,11 +1,12 @@
 //! How findings reach people and programs: coloured lines on a terminal, plain ones elsewhere, or JSON.
 
-use anstream::{eprintln, println};
+use anstream::eprintln;
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use lockstep::fabric::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 use std::error::Error;
+use std::io::{ErrorKind, Write};
 
 /// When to colour the output.
 #[derive(Clone, Copy, ValueEnum)]
@@ -90,8 +91,16 @@ impl<'a> From<&'a Diagnostic> for Finding<'a> {
     }
 }
 
-/// Prints a value as indented JSON.
-pub fn json(value: &impl Serialize) -> Result<(), Box<dyn Error>> {
-    println!("{}", serde_json::to_string_pretty(value)?);
-    Ok(())
+/// A value as indented JSON, with a line's end.
+pub fn json(value: &impl Serialize) -> Result<String, Box<dyn Error>> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// Prints a command's output. A reader that has seen enough, such as `head`, is no failure.
+pub fn show(text: &str) -> Result<(), Box<dyn Error>> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => Ok(done?),
+    }
 }

@@ -3,7 +3,6 @@
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::report::{self, BOLD, FAINT};
 use crate::{Outcome, picture};
-use anstream::{print, println};
 use lockstep::fabric::tree::{Fabric, SwitchId};
 use lockstep::fabric::{hostlist, review, topology_conf};
 use lockstep::nodeset::NodeId;
@@ -47,11 +46,11 @@ pub fn run(args: &Args) -> Outcome {
             .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
     if args.json {
-        report::json(&View::of(fabric, &cluster))?;
+        report::show(&report::json(&View::of(fabric, &cluster))?)?;
     } else if args.conf {
-        print!("{}", topology_conf::write(fabric, &cluster.nodes));
+        report::show(&topology_conf::write(fabric, &cluster.nodes))?;
     } else if args.svg.is_none() {
-        print_tree(fabric, &cluster);
+        report::show(&tree(fabric, &cluster))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,8 +73,9 @@ pub fn summary(fabric: &Fabric) -> String {
     )
 }
 
-fn print_tree(fabric: &Fabric, cluster: &Cluster) {
-    println!("{BOLD}{}{BOLD:#}", summary(fabric));
+/// The fabric as an aligned tree.
+fn tree(fabric: &Fabric, cluster: &Cluster) -> String {
+    let mut text = format!("{BOLD}{}{BOLD:#}\n", summary(fabric));
     let stems = stems(fabric);
     let labels = fabric.switches().zip(&stems).map(|((_, switch), stem)| format!("{stem}{}", switch.name));
     let labels: Vec<String> = labels.collect();
@@ -86,12 +86,14 @@ fn print_tree(fabric: &Fabric, cluster: &Cluster) {
         let nodes = if switch.is_leaf() { folded(cluster, fabric.nodes_under(id)) } else { String::new() };
         let line =
             format!("{label:widest$}  {FAINT}level {}  {count:>digits$}{FAINT:#}  {nodes}", switch.level);
-        println!("{}", line.trim_end());
+        text += line.trim_end();
+        text.push('\n');
     }
     let outside: Vec<NodeId> = review::unlisted(&cluster.nodes, fabric).collect();
     if !outside.is_empty() {
-        println!("{FAINT}outside the fabric: {}{FAINT:#}", folded(cluster, &outside));
+        text += &format!("{FAINT}outside the fabric: {}{FAINT:#}\n", folded(cluster, &outside));
     }
+    text
 }
 
 /// Deeper switches are not indented any further.

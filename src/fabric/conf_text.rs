@@ -336,6 +336,7 @@ const PIECE: u32 = 64;
 
 /// Appends a raw line with each `\x` turned into `x`.
 fn push_unescaped(line: &mut Line, raw: &str, number: u32) {
+    line.text.reserve(raw.len());
     let mut next_piece = 0;
     let mut chars = raw.chars().zip(1u32..);
     while let Some((mut c, mut column)) = chars.next() {

@@ -79,7 +79,8 @@ pub fn expand(text: &str, dialect: Dialect) -> Result<Vec<String>, HostlistError
     Hostlist::parse(text, dialect).map(|list| list.names())
 }
 
-/// Folds names into one hostlist as `scontrol show hostlist` does: only neighbours in the given order are joined.
+/// Folds names into one hostlist as `scontrol show hostlist` does: only neighbours in the given order are joined. A
+/// range stays short enough to be read again, of which scontrol takes no care.
 pub fn fold<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut folded = String::new();
     let mut names = names.into_iter().map(|name| Numbered::split(name.as_ref())).peekable();
@@ -101,7 +102,8 @@ pub fn fold<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
 fn push_ranges(folded: &mut String, ranges: Vec<Range>) {
     let mut joined: Vec<Range> = Vec::new();
     for range in ranges {
-        let neighbour = joined.last_mut().filter(|last| last.high.checked_add(1) == Some(range.low));
+        let follows = |last: &&mut Range| last.high.checked_add(1) == Some(range.low) && !last.is_full();
+        let neighbour = joined.last_mut().filter(follows);
         match neighbour.and_then(|last| Some((last.common_width(range)?, last))) {
             Some((width, last)) => *last = Range { low: last.low, high: range.high, width },
             None => joined.push(range),
@@ -125,6 +127,11 @@ fn push_ranges(folded: &mut String, ranges: Vec<Range>) {
 impl Range {
     fn count(self) -> u64 {
         self.high - self.low + 1
+    }
+
+    /// Whether Slurm would not read the range again if it were longer.
+    fn is_full(self) -> bool {
+        self.count() >= MAX_RANGE
     }
 
     /// The width that prints both ranges as they are now, if there is one.

@@ -24,7 +24,7 @@ use diagnostic::Diagnostic;
 use draft::{Draft, Hanging};
 use hostlist::Dialect;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tree::Fabric;
 
 /// What came of a topology file.
@@ -79,6 +79,12 @@ impl TopologyFile<'_> {
             topology_conf::read(self.source, self.path, self.dialect)
         }
     }
+}
+
+/// The topology file in the folder of slurm.conf: topology.yaml if it exists, else topology.conf, as in Slurm.
+pub fn file_in(folder: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
+    let yaml = folder.join("topology.yaml");
+    if exists(&yaml) { yaml } else { folder.join("topology.conf") }
 }
 
 /// Whether a file's name says that it is YAML.

@@ -65,6 +65,7 @@ fn trees_with_comments_continuations_quotes_and_mixed_case() {
         "#);
 }
 
+/// Crash loops and rejected jobs in soperator PR 2298 and scaffolding-kit PRs 14 and 23; topograph's CA records.
 #[test]
 fn a_file_that_says_nothing_gives_no_fabric_and_one_clear_message() {
     let seen = [
@@ -100,6 +101,7 @@ fn a_file_that_says_nothing_gives_no_fabric_and_one_clear_message() {
         "#);
 }
 
+/// soperator PR 1188.
 #[test]
 fn a_missing_child_is_named_with_line_and_parent() {
     insta::assert_snapshot!(outcome(&read_text("SwitchName=top Switches=a,b\nSwitchName=a Nodes=n[1-2]\n", "n[1-2]")), @r#"
@@ -108,6 +110,7 @@ fn a_missing_child_is_named_with_line_and_parent() {
         "#);
 }
 
+/// An endless loop in Slurm, 2015.
 #[test]
 fn a_loop_is_printed() {
     let text = "SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=b\nSwitchName=me Switches=me\nSwitchName=x Nodes=n1\n";
@@ -125,6 +128,7 @@ fn a_name_declared_twice_is_refused() {
         "#);
 }
 
+/// soperator's fixtures, where the last parent silently wins.
 #[test]
 fn a_leaf_under_two_spines_stays_with_the_first_in_fabric_order() {
     let text = "SwitchName=l Nodes=n1\nSwitchName=m Nodes=n2\nSwitchName=s1 Switches=l\nSwitchName=s2 Switches=m,l\n";
@@ -137,6 +141,7 @@ fn a_leaf_under_two_spines_stays_with_the_first_in_fabric_order() {
         "#);
 }
 
+/// pyxis 102, and cluster-toolkit PR 3316 for nodes that the file does not list yet.
 #[test]
 fn names_that_are_no_nodes_are_counted_in_one_warning_and_unlisted_nodes_in_another() {
     let text = "SwitchName=a Nodes=n[1-3],gone[1-40]\nSwitchName=b Nodes=n4,old\nSwitchName=c Nodes=old2\n";
@@ -149,6 +154,7 @@ fn names_that_are_no_nodes_are_counted_in_one_warning_and_unlisted_nodes_in_anot
         "#);
 }
 
+/// Slurm-web 127, spur 589.
 #[test]
 fn switches_are_split_outside_brackets_only() {
     let text = "SwitchName=top Switches=sw[1,3-4],x\nSwitchName=sw1 Nodes=n1\nSwitchName=sw3 Nodes=n2\nSwitchName=sw4 Nodes=n3\nSwitchName=x Nodes=n4\n";
@@ -163,6 +169,7 @@ fn switches_are_split_outside_brackets_only() {
 
 const STORAGE: &str = "SwitchName=storage Nodes=n[1-4]\nSwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\nSwitchName=top Switches=a,b,storage\n";
 
+/// topograph 265.
 #[test]
 fn a_storage_switch_that_reaches_every_node_is_warned_about() {
     insta::assert_snapshot!(outcome(&read_text(STORAGE, "n[1-4]")), @r#"
@@ -173,6 +180,7 @@ fn a_storage_switch_that_reaches_every_node_is_warned_about() {
         "#);
 }
 
+/// soperator PR 2585, an invented root over separate fabrics, goes the same way.
 #[test]
 fn an_excluded_switch_counts_as_absent_and_its_children_stay() {
     let files = [("topology.conf", STORAGE)];
@@ -183,6 +191,7 @@ fn an_excluded_switch_counts_as_absent_and_its_children_stay() {
         "#);
 }
 
+/// cyclecloud-slurm 45 keeps hand-written switches in a file of their own.
 #[test]
 fn include_is_followed_and_places_are_those_of_the_included_file() {
     let files = [
@@ -245,6 +254,7 @@ fn blocks_without_sizes_double_up_to_four_times() {
         "#);
 }
 
+/// Divisions by zero in Slurm 24.05.4 and 26.05.3.
 #[test]
 fn block_sizes_that_slurm_cannot_use_are_refused_with_their_column() {
     let sizes = ["0", "4,0", "4,6", "4,12", "-4", "4,x", "", "4,262144", "99999999999999999999"];
@@ -263,6 +273,7 @@ fn block_sizes_that_slurm_cannot_use_are_refused_with_their_column() {
         "#);
 }
 
+/// cluster-toolkit PRs 2947 and 6236, soperator PR 2201: tiers trimmed by hand or lost.
 #[test]
 fn a_deep_tree_keeps_all_its_tiers() {
     let tiers: String = (1..300).map(|i| format!("SwitchName=t{i} Switches=t{}\n", i - 1)).collect();
@@ -328,6 +339,7 @@ fn of_several_topologies_in_yaml_the_default_or_the_named_one_is_read() {
     assert_eq!(topology_yaml::names(YAML), ["flat", "tree", "blocks"]);
 }
 
+/// Assertions in Slurm 26.05.3.
 #[test]
 fn wrong_yaml_is_refused_with_the_path_of_the_field() {
     let texts = [

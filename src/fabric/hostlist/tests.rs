@@ -85,6 +85,7 @@ fn a_refusal_names_the_column_and_the_way_out() {
     );
 }
 
+/// clustershell 356.
 #[test]
 fn a_suffix_is_read_from_23_11_on() {
     let new = Dialect::of_slurm(23, 11);
@@ -193,4 +194,19 @@ fn agrees_with_the_installed_scontrol() {
             Ok(())
         })
         .unwrap();
+}
+
+/// clustershell 293 and 381, submitit PR 4.
+#[test]
+fn zeros_are_kept_name_by_name() {
+    let names = expand("a[001-003],a07,a[8-10]", OLD).unwrap();
+    assert_eq!(names, ["a001", "a002", "a003", "a07", "a8", "a9", "a10"]);
+    assert_eq!(fold(&names), "a[001-003,07,8-10]");
+}
+
+#[test]
+fn folded_ranges_are_short_enough_to_be_read_again() {
+    let names: Vec<String> = (1..=65_540).map(|i| format!("n{i}")).collect();
+    assert_eq!(fold(&names), "n[1-65536,65537-65540]");
+    assert_eq!(expand(&fold(&names), OLD).unwrap(), names);
 }
