@@ -16,12 +16,17 @@ $(error FORM is "$(FORM)"; set FORM=named or FORM=drop-in)
 endif
 LIBRARY = target/release/liblockstep.so
 INSTALLED = $(DESTDIR)$(PLUGINDIR)/$(PLUGIN)
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+MANDIR = $(DESTDIR)$(PREFIX)/share/man/man1
+BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSHDIR = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 # How Lockstep's own library is told from Slurm's file of the same name.
 OURS = grep -q 'Lockstep: gangs on neighbouring nodes'
 
 CARGO_DENY_VERSION = 0.20.2
 
-.PHONY: help deps build demo test lint install uninstall clean
+.PHONY: help deps build demo test lint fuzz bench install uninstall clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +43,14 @@ demo: build ## a real Slurm cluster on this machine that places gangs; KEEP=1 le
 test: deps lint ## everything, from nothing
 	cargo test --locked --no-default-features --lib
 	cargo test --locked
+	fuzz/run 30
+	.ci/install-test
+
+fuzz: ## every text that is read, 30 seconds each; fuzz/run says how to do more
+	fuzz/run 30
+
+bench: ## the core's benchmarks
+	cargo bench --locked --no-default-features
 
 lint: deps ## format, clippy, licences
 	cargo fmt --check
@@ -46,17 +59,24 @@ lint: deps ## format, clippy, licences
 	@cargo deny --version 2>/dev/null | grep -q . || cargo install cargo-deny --locked --version $(CARGO_DENY_VERSION)
 	cargo deny --locked check licenses bans sources
 
-install: build ## FORM=named|drop-in, with DESTDIR, PLUGINDIR, PREFIX
+install: build ## FORM=named|drop-in, with DESTDIR, PREFIX, PLUGINDIR
 	@[ -n "$(PLUGINDIR)" ] || { echo "install: Slurm's plugin folder was not found; set PLUGINDIR" >&2; exit 1; }
 	@if [ -e "$(INSTALLED)" ] && ! $(OURS) "$(INSTALLED)"; then \
 	    echo "install: $(INSTALLED) is Slurm's own; set PLUGINDIR to a folder that stands before it in PluginDir" >&2; exit 1; fi
 	install -D -m 644 $(LIBRARY) "$(INSTALLED)"
-	@echo "installed $(INSTALLED); docs/install.md says what to set in slurm.conf"
+	install -D -m 755 target/release/lockstep "$(BINDIR)/lockstep"
+	install -d "$(MANDIR)" "$(BASHDIR)" "$(ZSHDIR)" "$(FISHDIR)"
+	target/release/lockstep generate man "$(MANDIR)"
+	target/release/lockstep generate completions bash >"$(BASHDIR)/lockstep"
+	target/release/lockstep generate completions zsh >"$(ZSHDIR)/_lockstep"
+	target/release/lockstep generate completions fish >"$(FISHDIR)/lockstep.fish"
+	@echo "installed $(INSTALLED); docs/install.md says what to set in slurm.conf, lockstep check whether all is well"
 
 uninstall: ## take back what install put there, with the same variables
 	@if [ -e "$(INSTALLED)" ] && ! $(OURS) "$(INSTALLED)"; then \
 	    echo "uninstall: $(INSTALLED) is Slurm's own and stays" >&2; exit 1; fi
-	rm -f "$(INSTALLED)"
+	rm -f "$(INSTALLED)" "$(BINDIR)/lockstep" "$(MANDIR)"/lockstep.1 "$(MANDIR)"/lockstep-*.1
+	rm -f "$(BASHDIR)/lockstep" "$(ZSHDIR)/_lockstep" "$(FISHDIR)/lockstep.fish"
 
 clean: ## what was built, and Slurm's headers
 	cargo clean
