@@ -16,6 +16,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How long a promise binds, and how long a gang whose promise broke asks cons_tres instead.
 const PROMISE_SECONDS: Time = 60;
+/// How old what the ledger knows of capacities and job ends may be: slurmctld tells neither.
+const REFRESH_SECONDS: Time = 10;
 /// How many feasible requests are remembered before all are forgotten.
 const REMEMBERED: usize = 65_536;
 
@@ -28,7 +30,7 @@ pub fn has_fabric() -> bool {
 pub fn gang(demand: Demand) -> Result<Gang, PassThrough> {
     with(|state| {
         let now = lifecycle::now();
-        state.refresh(now, false);
+        state.refresh(now, REFRESH_SECONDS);
         state.settle_doubt();
         let Some(listed) = state.fabric.as_ref().map(|fabric| fabric.listed().clone()) else {
             return Err(PassThrough::NoFabric);
@@ -42,20 +44,20 @@ pub fn gang(demand: Demand) -> Result<Gang, PassThrough> {
         if !demand.configured.intersects(&listed) {
             return Err(PassThrough::OffFabric);
         }
-        // The wanted number if some domain could ever hold it, else the largest that one could.
         let mut gang = state.size(&demand, demand.most);
-        if gang.home.is_none() && demand.least < demand.most {
+        if gang.home.is_none() {
             // A capacity that slurmctld learnt since the last look may be what is missing.
-            state.refresh(now, true);
+            state.refresh(now, 1);
+            gang = state.size(&demand, demand.most);
+        }
+        if gang.home.is_none() && demand.least < demand.most {
+            // No domain could ever hold the wanted number: the largest that one could.
             let (mut fits, mut fails) = (demand.least, demand.most);
             while fits + 1 < fails {
                 let middle = fits + (fails - fits) / 2;
                 if state.size(&demand, middle).home.is_some() { fits = middle } else { fails = middle }
             }
             gang = state.size(&demand, fits);
-        } else if gang.home.is_none() {
-            state.refresh(now, true);
-            gang = state.size(&demand, demand.most);
         }
         Ok(gang)
     })
@@ -75,6 +77,8 @@ pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<
             if promise.until > lifecycle::now()
                 && nodes.count() == gang.even.nodes as usize
                 && nodes.is_subset(permitted)
+                && nodes.is_subset(&gang.eligible)
+                && gang.even.required.as_ref().is_none_or(|required| required.is_subset(nodes))
                 && !refused.contains(nodes)
                 && (free(&gang.even) || gang.floor.as_ref().is_some_and(free))
             {
@@ -146,20 +150,21 @@ pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast>
         }
         let (found, request) = best?;
         let placement = found.placement;
-        let whole: u32 = placement.nodes.iter().map(|node| state.ledger.cpus(node)).sum();
+        let whole = placement.nodes.iter().map(|node| state.ledger.cpus(node)).fold(0, u32::saturating_add);
+        let shares = request.nodes.saturating_mul(request.share.cpus);
         let mistrusted = state.mistrusted.get(&gang.job).is_some_and(|&until| until > now);
         Some(Forecast {
             start: found.start,
-            total_cpus: if request.share.whole_node { whole } else { request.nodes * request.share.cpus },
+            total_cpus: if request.share.whole_node { whole } else { shares },
             ask_inside: mistrusted.then(|| domain_nodes(fabric, placement.domain, &nodes)),
             placement,
         })
     })
 }
 
-/// The permitted nodes of each domain that has enough of them for the gang, those with the most free nodes first: where
-/// cons_tres may look for victims.
-pub fn domains(gang: &Gang, permitted: &NodeSet) -> Vec<NodeSet> {
+/// The permitted nodes of so many domains that have enough of them for the gang, those with the most free nodes first:
+/// where cons_tres may look for victims.
+pub fn domains(gang: &Gang, permitted: &NodeSet, most: usize) -> Vec<NodeSet> {
     with(|state| {
         let (Some(fabric), Some(home)) = (&state.fabric, &gang.home) else { return Vec::new() };
         let usable = usable(&mut state.planner, &state.ledger, gang, permitted, &gang.even);
@@ -170,6 +175,7 @@ pub fn domains(gang: &Gang, permitted: &NodeSet) -> Vec<NodeSet> {
             .into_iter()
             .map(|(domain, _)| domain_nodes(fabric, domain, &nodes))
             .filter(|nodes| nodes.count() >= gang.even.nodes as usize)
+            .take(most)
             .collect()
     })
 }

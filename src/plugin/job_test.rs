@@ -18,6 +18,7 @@ use super::guard::{self, Entry};
 use super::views::{Details, Job, TrialState};
 use super::{lifecycle, log, sys};
 use crate::nodeset::NodeSet;
+use crate::request::Time;
 use std::ffi::c_int;
 
 /// How many node sets cons_tres is asked about before the job waits for the next round.
@@ -138,14 +139,14 @@ impl<'a> Call<'a> {
             return sys::SLURM_ERROR;
         }
         counters::count(Outcome::Feasible);
-        let domains = decisions::domains(gang, &self.permitted);
+        let domains = decisions::domains(gang, &self.permitted, TRIALS);
         if decisions::is_known_feasible(gang) {
             if let Some(domain) = domains.first() {
-                self.write(&first(domain, gang.even.nodes));
+                self.write(&some_nodes(domain, gang));
             }
             return SUCCESS;
         }
-        for nodes in domains.iter().take(TRIALS) {
+        for nodes in &domains {
             if self.trial(nodes, gang, Preempt::Candidates) == SUCCESS {
                 decisions::remember_feasible(gang);
                 return SUCCESS;
@@ -160,10 +161,8 @@ impl<'a> Call<'a> {
         counters::count(Outcome::Forecast);
         let now = lifecycle::now();
         let forecast = decisions::forecast(gang, &self.permitted, now);
-        if forecast.as_ref().is_none_or(|forecast| forecast.start > now)
-            && let Some(code) = self.preempt(gang)
-        {
-            return code;
+        if forecast.as_ref().is_none_or(|forecast| forecast.start > now) && self.preempt(gang, now) {
+            return SUCCESS;
         }
         let Some(forecast) = forecast else { return self.refuse(sys::SLURM_ERROR) };
         if let Some(domain) = &forecast.ask_inside {
@@ -209,22 +208,27 @@ impl<'a> Call<'a> {
             ));
             decisions::promise_broken(gang);
         }
-        self.preempt(gang).unwrap_or_else(|| self.refuse(code))
+        if self.preempt(gang, lifecycle::now()) { SUCCESS } else { self.refuse(code) }
     }
 
-    /// Lets cons_tres look for victims, one domain at a time; none if there is nobody to preempt or it does not help.
-    fn preempt(&self, gang: &Gang) -> Option<c_int> {
+    /// Lets cons_tres look for victims, one domain at a time; false if there is nobody to preempt or it does not help.
+    fn preempt(&self, gang: &Gang, now: Time) -> bool {
         // SAFETY: a Slurm list of candidates or NULL, slurmctld's during the call.
         if unsafe { sys::lockstep_list_count(self.raw.preemptees) } == 0 {
-            return None;
+            return false;
         }
-        for nodes in decisions::domains(gang, &self.permitted).iter().take(TRIALS) {
-            if self.trial(nodes, gang, Preempt::Candidates) == SUCCESS {
-                counters::count(Outcome::Preempting);
-                return Some(SUCCESS);
-            }
+        // Where victims do not help, cons_tres's forecast says when the domain drains; ours knows better where.
+        let is_now = || {
+            let starts = self.job.as_ref().map_or(0, |(job, ..)| job.start_time());
+            u32::from(self.raw.mode) != sys::SELECT_MODE_WILL_RUN || starts <= now + 1
+        };
+        let domains = decisions::domains(gang, &self.permitted, TRIALS);
+        let helps =
+            domains.iter().any(|nodes| self.trial(nodes, gang, Preempt::Candidates) == SUCCESS && is_now());
+        if helps {
+            counters::count(Outcome::Preempting);
         }
-        None
+        helps
     }
 
     fn refuse(&self, code: c_int) -> c_int {
@@ -289,7 +293,12 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The first so many nodes of a set.
-fn first(nodes: &NodeSet, count: u32) -> NodeSet {
-    NodeSet::from_nodes(nodes.size(), nodes.iter().take(count as usize))
+/// As many nodes of a domain as the gang has, those that it requires among them.
+fn some_nodes(domain: &NodeSet, gang: &Gang) -> NodeSet {
+    let required = gang.even.required.as_ref();
+    let mut nodes = required.cloned().unwrap_or_else(|| NodeSet::new(domain.size()));
+    let missing = (gang.even.nodes as usize).saturating_sub(nodes.count());
+    let others: Vec<_> = domain.iter().filter(|&node| !nodes.contains(node)).take(missing).collect();
+    others.into_iter().for_each(|node| nodes.insert(node));
+    nodes
 }

@@ -24,8 +24,6 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// How old what the ledger knows of capacities and job ends may be: slurmctld tells neither.
-const REFRESH_SECONDS: Time = 10;
 /// How many findings in the topology are logged one by one.
 const FINDINGS_LOGGED: usize = 5;
 
@@ -117,7 +115,7 @@ pub fn read_cluster(conf_dir: &Path) {
         state.policy = policy;
         state.feasible.clear();
         state.promises.clear();
-        state.refresh(lifecycle::now(), true);
+        state.refresh(lifecycle::now(), 0);
         state.rebuild_ledger();
     });
 }
@@ -213,9 +211,10 @@ impl State {
         }
     }
 
-    /// Looks again at what slurmctld changes without telling: what nodes have, and when jobs must end.
-    pub fn refresh(&mut self, now: Time, at_once: bool) {
-        if !at_once && (self.refreshed..self.refreshed + REFRESH_SECONDS).contains(&now) {
+    /// Looks again at what slurmctld changes without telling (what nodes have, and when jobs must end), unless the last
+    /// look is less than so many seconds old.
+    pub fn refresh(&mut self, now: Time, seconds: Time) {
+        if (self.refreshed..self.refreshed + seconds).contains(&now) {
             return;
         }
         self.refreshed = now;

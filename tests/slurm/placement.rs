@@ -115,3 +115,20 @@ fn a_gang_that_no_domain_could_ever_hold_is_refused_at_submission() {
     assert!(said.contains("Requested node configuration is not available"), "{said}");
     assert!(!cluster.logged(&["can never start", "12 nodes under one switch"]).is_empty());
 }
+
+#[test]
+fn a_gang_that_preempts_takes_its_victims_from_one_domain() {
+    let partitions = "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n\
+                      PartitionName=low Nodes=ALL PriorityTier=1\nPartitionName=high Nodes=ALL PriorityTier=2";
+    let setup = Setup::new(Install::DropIn, Nodes::Real(8)).wired(4, 2);
+    let cluster = Cluster::start(setup.extra(partitions));
+    let low: Vec<u32> = (0..8).map(|_| cluster.submit(600, &["-p", "low", "-N1", "--exclusive"])).collect();
+    for &id in &low {
+        cluster.wait_state(id, "RUNNING");
+    }
+    let gang = cluster.submit(600, &["-p", "high", "-N4", "--exclusive"]);
+    cluster.wait_state(gang, "RUNNING");
+    assert_eq!(cluster.wiring().leaves(&cluster.job(gang).nodes).len(), 1);
+    let left = low.iter().filter(|&&id| cluster.job(id).is("RUNNING")).count();
+    assert_eq!(left, 4, "only the jobs of one leaf had to go");
+}

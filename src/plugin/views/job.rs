@@ -105,6 +105,11 @@ impl<'a> Job<'a> {
         read!(self.bit_flags) & sys::lockstep_spread_job != 0
     }
 
+    /// When the job started, or would start by the last forecast.
+    pub fn start_time(&self) -> i64 {
+        read!(self.start_time)
+    }
+
     /// Sets when and with how many CPUs the job would start: the answer to a WILL_RUN.
     pub fn set_forecast(&self, start: i64, total_cpus: u32) {
         // SAFETY: a view's pointer is valid, and slurmctld's caller holds the job write lock.
