@@ -240,3 +240,23 @@ fn man_pages_and_completions_are_generated() {
     }
     assert_eq!(site.run("generate man nowhere").0, 2);
 }
+
+#[test]
+fn each_partition_is_held_against_its_own_topology() {
+    let conf = "SelectType=select/cons_tres\nPluginDir=ours\nNodeName=n[1-16]\nPartitionName=a Nodes=ALL\n\
+        PartitionName=b Nodes=ALL Topology=nvl\nPartitionName=c Nodes=ALL\nPartitionName=d Nodes=ALL Topology=flat\n";
+    let yaml = "- topology: nvl\n  block:\n    block_sizes: [8, 16]\n    blocks:\n\
+        \x20     - {block: b1, nodes: 'n[1-8]'}\n      - {block: b2, nodes: 'n[9-16]'}\n\
+        - topology: main\n  cluster_default: true\n  tree:\n    switches:\n\
+        \x20     - {switch: s1, nodes: 'n[1-12]'}\n      - {switch: s2, nodes: 'n[13-16]'}\n\
+        - topology: flat\n  flat: true\n";
+    let site = Site::new(&[
+        ("slurm.conf", conf),
+        ("topology.yaml", yaml),
+        ("topology.conf", "not read\n"),
+        ("ours/select_cons_tres.so", OURS),
+    ]);
+    insta::assert_snapshot!(site.shown("check --slurm-conf slurm.conf --slurm-version 25.05"));
+    let blocks = site.shown("topo --slurm-conf slurm.conf --topology-name nvl --slurm-version 25.05 --conf");
+    assert!(blocks.contains("SwitchName=b_1-2_ Switches=b[1-2]\nSwitchName=b1 Nodes=n[1-8]\n"), "{blocks}");
+}

@@ -1,17 +1,14 @@
 //! `lockstep check`: everything that can be told from the files before a gang is placed wrongly.
 
 use crate::against::{self, Changes};
-use crate::cluster::{self, Cluster, ClusterArgs};
+use crate::cluster::{Cluster, ClusterArgs};
 use crate::install::{self, Form};
+use crate::partitions::{self, PartitionGroup};
 use crate::report::{self, BOLD, FAINT, Finding};
 use crate::{Outcome, topo};
-use comfy_table::{CellAlignment, Table, presets};
 use lockstep::fabric::diagnostic::{Diagnostic, Place, Severity, codes};
-use lockstep::fabric::lint::{self, Fit, Home};
 use lockstep::fabric::tree::Fabric;
-use lockstep::fabric::{hostlist, is_yaml, topology_yaml};
-use lockstep::nodeset::NodeSet;
-use lockstep::slurm_conf::Partition;
+use lockstep::fabric::{hostlist, lint};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,10 +16,7 @@ use std::process::ExitCode;
 codes! {
     /// The codes of this module.
     CODES;
-    NO_SUCH_TOPOLOGY = "C007" Error "a partition names a topology that topology.yaml does not define";
-    SCARCE = "C106" Warning "a gang size that few domains can hold";
     NODE_ORDER = "C107" Warning "a node order that does not follow the fabric";
-    PARTITION_OUTSIDE = "C108" Warning "a partition without a node in the fabric";
 }
 
 /// Checks slurm.conf, the topology and lockstep.toml, and says what to do.
@@ -52,7 +46,8 @@ pub fn run(args: &Args) -> Outcome {
     let mut findings = std::mem::take(&mut cluster.diagnostics);
     let (form, found) = install::examine(&cluster);
     findings.extend(found);
-    let partitions = partitions(&cluster, &mut findings);
+    let (partitions, found) = partitions::examine(&cluster);
+    findings.extend(found);
     if let Some(fabric) = &cluster.reading.fabric {
         findings.extend(lint::shape(fabric, &cluster.topology));
         findings.extend(cluster.slurm_conf.as_ref().and_then(|_| node_order(fabric, &cluster)));
@@ -69,114 +64,6 @@ pub fn run(args: &Args) -> Outcome {
         Some(Severity::Warning) => 1,
         Some(Severity::Error) => 2,
     }))
-}
-
-/// Partitions with the same nodes, and where gangs fit on them.
-#[derive(Serialize)]
-struct PartitionGroup {
-    names: Vec<String>,
-    nodes: usize,
-    outside: usize,
-    #[serde(serialize_with = "fits_as_json")]
-    fits: Vec<Fit>,
-    #[serde(skip)]
-    set: NodeSet,
-}
-
-fn fits_as_json<S: serde::Serializer>(fits: &[Fit], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct View {
-        gang: usize,
-        level: Option<u16>,
-        can_hold: usize,
-        domains: usize,
-    }
-    serializer.collect_seq(fits.iter().map(|fit| View {
-        gang: fit.size,
-        level: fit.home.map(|home| home.level),
-        can_hold: fit.home.map_or(0, |home| home.can_hold),
-        domains: fit.home.map_or(0, |home| home.domains),
-    }))
-}
-
-/// Where gangs fit in each partition, each on its own topology. A topology that is read alone is one partition.
-fn partitions(cluster: &Cluster, findings: &mut Vec<Diagnostic>) -> Vec<PartitionGroup> {
-    let mut groups: Vec<PartitionGroup> = Vec::new();
-    let place = Place::file(&cluster.topology);
-    let Some((_, conf)) = &cluster.slurm_conf else {
-        let fabric = cluster.reading.fabric.iter();
-        groups
-            .extend(fabric.map(|fabric| {
-                group("(all nodes)".into(), fabric, fabric.listed().clone(), &place, findings)
-            }));
-        return groups;
-    };
-    for partition in conf.partitions() {
-        let own = match &partition.topology {
-            Some(_) => own_topology(cluster, partition, findings),
-            None => cluster.reading.fabric.clone(),
-        };
-        let Some(fabric) = own else { continue };
-        let set = conf.nodes_of(partition, &cluster.nodes, cluster.dialect());
-        let name = &partition.name.value;
-        if let Some(same) = groups.iter_mut().find(|group| group.set == set && partition.topology.is_none()) {
-            same.names.push(name.clone());
-            continue;
-        }
-        if !set.intersects(fabric.listed()) {
-            let what =
-                format!("no node of partition {name} is in the fabric, so none of its gangs is placed");
-            let hint = "correct the Nodes of the partition or of the topology";
-            findings.push(Diagnostic::new(PARTITION_OUTSIDE, partition.name.place.clone(), what, hint));
-            continue;
-        }
-        groups.push(group(name.clone(), &fabric, set, &place, findings));
-    }
-    groups
-}
-
-/// The fabric of a partition that names its topology.
-fn own_topology(cluster: &Cluster, partition: &Partition, findings: &mut Vec<Diagnostic>) -> Option<Fabric> {
-    let named = partition.topology.as_ref()?;
-    let known = is_yaml(&cluster.topology)
-        && cluster::source(&cluster.topology)
-            .is_ok_and(|text| topology_yaml::names(&text).contains(&named.value));
-    if !known {
-        let what = format!(
-            "partition {} uses topology `{}`, which is not defined",
-            partition.name.value, named.value
-        );
-        let hint = format!("define it in {}", cluster.topology.with_file_name("topology.yaml").display());
-        findings.push(Diagnostic::new(NO_SUCH_TOPOLOGY, named.place.clone(), what, hint));
-        return None;
-    }
-    cluster.read_topology(&cluster.topology, Some(&named.value)).fabric
-}
-
-fn group(
-    name: String,
-    fabric: &Fabric,
-    set: NodeSet,
-    place: &Place,
-    findings: &mut Vec<Diagnostic>,
-) -> PartitionGroup {
-    let nodes = set.count();
-    let listed = set.count_common(fabric.listed());
-    let sizes = std::iter::successors(Some(2), |size| Some(2 * size)).take_while(|&size| size <= listed);
-    let fits = lint::fits(fabric, &set, sizes);
-    let scarce: Vec<String> = fits.iter().filter_map(scarcity).collect();
-    if !scarce.is_empty() {
-        let what = format!("partition {name}: {}", scarce.join(", "));
-        let hint = "gangs of these sizes wait for those few: keep them free, or ask for sizes that fit more";
-        findings.push(Diagnostic::new(SCARCE, place.clone(), what, hint));
-    }
-    PartitionGroup { names: vec![name], nodes, outside: nodes - listed, fits, set }
-}
-
-fn scarcity(fit: &Fit) -> Option<String> {
-    let home = fit.home.filter(|home| home.is_scarce())?;
-    let domains = if home.level == 0 { "leaves".into() } else { format!("domains of level {}", home.level) };
-    Some(format!("only {} of {} {domains} can hold {} nodes", home.can_hold, home.domains, fit.size))
 }
 
 /// Whether ranks, which follow slurmctld's node order, stay on a leaf as long as they can.
@@ -267,7 +154,7 @@ impl Report<'_> {
 
     fn text(&self) -> String {
         let mut text = self.head();
-        self.partitions.iter().for_each(|group| text += &fits_table(group));
+        self.partitions.iter().for_each(|group| text += &group.table());
         if let Some(changes) = &self.changes {
             text += &format!("\n{BOLD}changes{BOLD:#}\n");
             changes.lines().for_each(|line| text += &(line + "\n"));
@@ -301,27 +188,4 @@ impl Report<'_> {
         rows.push(("fabric", cluster.reading.fabric.as_ref().map_or("none".into(), topo::summary)));
         rows.iter().map(|(name, value)| format!("{BOLD}{name:<11}{BOLD:#} {value}\n")).collect()
     }
-}
-
-/// Where gangs of each size fit in a partition.
-fn fits_table(group: &PartitionGroup) -> String {
-    let outside =
-        if group.outside > 0 { format!(", {} outside the fabric", group.outside) } else { String::new() };
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["gang", "fits in a", "domains that can hold it"]);
-    for fit in &group.fits {
-        let (level, domains) = match fit.home {
-            Some(Home { level, can_hold, domains }) => {
-                let level = if level == 0 { "leaf".into() } else { format!("level {level}") };
-                (level, format!("{can_hold} of {domains}"))
-            }
-            None => ("-".into(), "none: no gang crosses trees".into()),
-        };
-        table.add_row([fit.size.to_string(), level, domains]);
-    }
-    if let Some(column) = table.column_mut(0) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let names = group.names.join(", ");
-    format!("\n{BOLD}partition {names}{BOLD:#}  {} nodes{outside}\n{}\n", group.nodes, table.trim_fmt())
 }

@@ -5,6 +5,7 @@ mod check;
 mod cluster;
 mod generate;
 mod install;
+mod partitions;
 mod picture;
 mod report;
 mod topo;
@@ -67,7 +68,7 @@ mod tests {
     #[test]
     fn every_code_of_check_is_documented() {
         let docs = include_str!("../../docs/topology.md");
-        for code in [check::CODES, install::CODES].concat() {
+        for code in [check::CODES, install::CODES, partitions::CODES].concat() {
             let row = format!("| {} | {} | {} |", code.id, code.severity, code.meaning);
             assert!(docs.contains(&row), "missing in docs/topology.md: {row}");
         }

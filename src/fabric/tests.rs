@@ -430,3 +430,32 @@ fn blocks_written_as_a_tree_keep_their_shape() {
         "SwitchName=b_1-2_ Switches=b[1-2]\nSwitchName=b1 Nodes=n1\nSwitchName=b2 Nodes=n2\nSwitchName=c Nodes=n3\n"
     );
 }
+
+#[test]
+fn an_empty_value_in_quotes_is_an_empty_block() {
+    let text = "BlockName=a Nodes=n1\nBlockName=b Nodes=\"\"\nBlockSizes=\"1,2\"\n";
+    insta::assert_snapshot!(outcome(&read_text(text, "n1")), @r#"
+        a,b
+          a [0]
+        topology.conf:2:11: warning[T105]: `b` has no node of the cluster and is left out; correct its nodes, or remove it
+        "#);
+}
+
+#[test]
+fn an_escaped_hash_is_no_comment_and_a_line_ends_with_its_file() {
+    let text = "SwitchName=a\\#1 Nodes=n1 # comment \\\nSwitchName=b Nodes=n2 \\";
+    insta::assert_snapshot!(outcome(&read_text(text, "n[1-2]")), @r#"
+        a#1 [0]
+        b [1]
+        "#);
+}
+
+#[test]
+fn columns_count_characters_across_escapes_and_joined_lines() {
+    let text = "SwitchName=é Nodes=é,[ \nSwitchName=b \\\n \\Switches=\"s[1\"\n";
+    insta::assert_snapshot!(outcome(&read_text(text, "n1")), @r#"
+        no fabric
+        topology.conf:1:22: error[T004]: `[` is never closed; add the missing `]`
+        topology.conf:3:14: error[T004]: `[` is never closed; add the missing `]`
+        "#);
+}
