@@ -12,6 +12,12 @@ fn update(cluster: &Cluster, id: u32, change: &str) {
     scontrol(cluster, &["update", &format!("JobId={id}"), change]);
 }
 
+/// Slurm makes a requeued job wait for two minutes. Some seconds must be: its nodes refuse a launch in the second in which
+/// they revoked the job's credential.
+fn start_soon(cluster: &Cluster, id: u32) {
+    update(cluster, id, "StartTime=now+3");
+}
+
 fn set_node(cluster: &Cluster, nodes: &str, state: &str) {
     scontrol(cluster, &["update", &format!("NodeName={nodes}"), &format!("State={state}"), "Reason=test"]);
 }
@@ -105,13 +111,12 @@ fn requeue() {
             let all = c.submit(1, &["-N8", "--gpus-per-node=8"]);
             c.wait_state(all, "COMPLETED");
             notes.push(seen(c, all));
-            // Slurm makes a requeued job wait for two minutes.
-            update(c, gang, "StartTime=now");
+            start_soon(c, gang);
             scontrol(c, &["release", &gang.to_string()]);
             notes.extend(running(c, &[gang]));
             scontrol(c, &["requeue", &gang.to_string()]);
             notes.push(waits(c, gang, "BeginTime"));
-            update(c, gang, "StartTime=now");
+            start_soon(c, gang);
             notes.extend(running(c, &[gang]));
             notes
         },
@@ -149,7 +154,7 @@ fn drained_and_failed_nodes() {
             notes.extend(running_on(c, &[goes_on]));
             notes.push(node_states(c));
             set_node(c, "n2", "RESUME");
-            update(c, again, "StartTime=now");
+            start_soon(c, again);
             notes.extend(running_on(c, &[again]));
             notes
         },

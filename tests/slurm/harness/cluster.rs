@@ -69,7 +69,7 @@ impl Cluster {
         let dir = tempfile::Builder::new().prefix("lockstep-").tempdir().unwrap().keep();
         // Slurm follows no relative path, and the reaper compares literally.
         let dir = dir.canonicalize().unwrap();
-        let ports = Ports::take(setup.nodes.count() + 1);
+        let ports = Ports::take(1 + if let Nodes::Real(count) = setup.nodes { count } else { 0 });
         let mark = format!("{MARK}={}", ports.cluster_name());
         let script = STOP.replace("@DIR@", &dir.to_string_lossy()).replace("@MARK@", &mark);
         let stop = dir.join("stop");
@@ -408,15 +408,16 @@ impl Cluster {
     }
 
     fn show_last_lines(&self) {
-        let mut files: Vec<PathBuf> = vec![self.dir.join("slurmctld.out"), self.dir.join("slurmctld.log")];
-        if let Nodes::Real(_) = self.setup.nodes {
-            files.push(self.dir.join("slurmd-n1.log"));
-        }
-        for file in files {
-            let lines = text(&fs::read(&file).unwrap_or_default());
-            let lines: Vec<&str> = lines.lines().collect();
-            eprintln!("--- {}", file.display());
-            lines[lines.len().saturating_sub(40)..].iter().for_each(|line| eprintln!("{line}"));
+        // slurmctld says these again and again.
+        let chatter = ["Running job scheduler", "_attempt_backfill", "Spawning ping agent"];
+        for (file, count) in [("slurmctld.log", 60), ("slurmctld.out", 10), ("slurmd-n1.log", 20)] {
+            let path = self.dir.join(file);
+            let Ok(bytes) = fs::read(&path) else { continue };
+            let text = text(&bytes);
+            let lines = text.lines().filter(|line| !chatter.iter().any(|words| line.contains(words)));
+            let lines: Vec<&str> = lines.collect();
+            eprintln!("--- {}", path.display());
+            lines[lines.len().saturating_sub(count)..].iter().for_each(|line| eprintln!("{line}"));
         }
     }
 }
