@@ -6,6 +6,7 @@
 mod harness;
 
 mod as_stock;
+mod churn;
 mod clusters;
 #[cfg(feature = "cli")]
 mod command_line;
