@@ -6,6 +6,7 @@
 mod harness;
 
 mod as_stock;
+mod boundary;
 mod churn;
 mod clusters;
 #[cfg(feature = "cli")]

@@ -433,10 +433,11 @@ impl Drop for Cluster {
 }
 
 /// The plugin that cargo built beside this test or example.
-fn built_library() -> PathBuf {
+pub fn built_library() -> PathBuf {
     let exe = std::env::current_exe().unwrap();
-    // target/PROFILE/deps/TEST, or target/PROFILE/examples/EXAMPLE
-    exe.ancestors().nth(2).map(|dir| dir.join("liblockstep.so")).unwrap()
+    // target/PROFILE/deps/TEST, or target/PROFILE/examples/EXAMPLE. The copy in target/PROFILE is made by `cargo build`
+    // alone: it may be an old one or none.
+    exe.ancestors().nth(2).map(|dir| dir.join("deps/liblockstep.so")).unwrap()
 }
 
 fn pid(child: &Child) -> Pid {

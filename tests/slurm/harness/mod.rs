@@ -7,7 +7,7 @@
 //! environment (daemons, steps and the jobs themselves), and removes the folder.
 
 // The tests, the demo and the benchmarks each use their own part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 // Whatever fails here should end the program that needs the cluster, with the place where it failed.
 #![allow(clippy::unwrap_used)]
 
@@ -16,6 +16,6 @@ mod conf;
 mod job;
 mod ports;
 
-pub use cluster::Cluster;
-pub use conf::{Install, Nodes, Setup};
+pub use cluster::{Cluster, built_library};
+pub use conf::{Install, Nodes, Setup, slurm_plugin_dir};
 pub use job::{Job, Wiring};

@@ -1,8 +1,6 @@
 //! The plugin in processes that are not slurmctld: a small C host loads it as Slurm's clients do.
-#![cfg(feature = "plugin")]
-// Whatever fails here fails a test, which is what should happen.
-#![allow(clippy::unwrap_used)]
 
+use crate::harness::{built_library, slurm_plugin_dir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,9 +8,7 @@ use tempfile::TempDir;
 
 /// Slurm's own select/cons_tres, and the library that its clients link.
 fn slurm() -> (PathBuf, PathBuf) {
-    let dirs = ["/usr/lib/x86_64-linux-gnu/slurm-wlm", "/usr/lib64/slurm", "/usr/local/lib/slurm"];
-    let dir = dirs.iter().map(Path::new).find(|dir| dir.join("select_cons_tres.so").exists());
-    let dir = dir.expect("Slurm is not installed: run make deps");
+    let dir = slurm_plugin_dir();
     (dir.join("select_cons_tres.so"), dir.join("libslurmfull.so"))
 }
 
@@ -28,15 +24,14 @@ impl Host {
         compile(&[
             "-o",
             binary.to_str().unwrap(),
-            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/boundary/host.c"),
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slurm/host.c"),
         ]);
         Self { dir, binary }
     }
 
     /// Installs the plugin under a file name in the host's own folder.
     fn install(&self, file: &str) -> PathBuf {
-        let test = std::env::current_exe().unwrap();
-        let library = test.parent().unwrap().parent().unwrap().join("liblockstep.so");
+        let library = built_library();
         let installed = self.dir.path().join(file);
         fs::copy(&library, &installed)
             .unwrap_or_else(|e| panic!("{}: {e}; cargo build makes it", library.display()));
