@@ -99,7 +99,9 @@ pub extern "C" fn fini() {
 fn after_inner(entry: &Entry, ask: impl FnOnce(&Inner) -> c_int, observe: impl FnOnce()) -> c_int {
     let Some(inner) = delegate::inner() else { return sys::SLURM_ERROR };
     let code = ask(inner);
-    guard::call(entry, (), observe, lifecycle::doubt_ledger);
+    if code == sys::SLURM_SUCCESS as c_int {
+        guard::call(entry, (), observe, lifecycle::doubt_ledger);
+    }
     code
 }
 
