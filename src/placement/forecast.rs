@@ -4,10 +4,11 @@
 //! replay of the queue. The earliest domain wins, then the one whose nodes stand idle the shortest while it drains, then
 //! the lowest id. Only the winner's nodes are then chosen.
 
+use super::Planner;
 use super::candidates::{Counts, Home};
+use super::choice::Chooser;
 use super::releases::Table;
 use super::verdict::{Placement, Verdict};
-use super::{Planner, cover};
 use crate::cluster::Ledger;
 use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
@@ -40,7 +41,8 @@ impl Planner {
         if let Verdict::Placed(placement) = self.place(fabric, &free, home, request, &[]) {
             return Some(Forecast { start: now, placement });
         }
-        let table = self.releases.of(ledger, permitted.size(), &request.share, now);
+        let Self { releases, chooser, counts } = self;
+        let table = releases.of(ledger, permitted.size(), &request.share, now);
         let mut domains: Vec<Drain> = home
             .domains
             .iter()
@@ -54,7 +56,7 @@ impl Planner {
             if best.as_ref().is_some_and(|best| best.start <= drain.enough) {
                 break;
             }
-            if let Some((start, placement)) = drain.choose(fabric, table, permitted, request)
+            if let Some((start, placement)) = drain.choose(chooser, counts, fabric, table, permitted, request)
                 && best.as_ref().is_none_or(|best| start < best.start)
             {
                 best = Some(Forecast { start, placement });
@@ -97,6 +99,8 @@ impl Drain {
     /// The gang's nodes at the first moment that has them.
     fn choose(
         &self,
+        chooser: &mut Chooser,
+        counts: &mut Counts,
         fabric: &Fabric,
         table: &Table,
         permitted: &NodeSet,
@@ -108,12 +112,11 @@ impl Drain {
         moments.retain(|&time| time >= self.enough);
         moments.sort_unstable();
         moments.dedup();
-        let mut counts = Counts::default();
         moments.into_iter().find_map(|moment| {
             let free = nodes().filter(|&node| table.time(node).is_some_and(|time| time <= moment));
             let free = NodeSet::from_nodes(permitted.size(), free);
             counts.count(fabric, &free);
-            Some((moment, cover::choose(fabric, &counts, &free, self.domain, request)?))
+            Some((moment, chooser.choose(fabric, counts, &free, self.domain, request)?))
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::fabric::tree::{Below, Declared};
 use crate::request::{JobId, Memory, Share};
 
 /// Two spines over leaves of the given sizes; nodes numbered in fabric order.
-fn fabric(spines: &[&[u32]]) -> Fabric {
+pub fn fabric(spines: &[&[u32]]) -> Fabric {
     let mut declared = Vec::new();
     let mut node = 0;
     for (s, leaves) in spines.iter().enumerate() {
@@ -34,7 +34,7 @@ fn set(fabric: &Fabric, nodes: impl IntoIterator<Item = u32>) -> NodeSet {
 }
 
 fn place(fabric: &Fabric, usable: &NodeSet, request: &Request) -> Verdict {
-    let mut planner = Planner::default();
+    let mut planner = Planner::new(fabric, &Mix::default());
     let home = planner.home(fabric, fabric.listed(), request).unwrap();
     planner.place(fabric, usable, &home, request, &[])
 }
@@ -113,7 +113,7 @@ fn strictly_contiguous_is_one_run_of_positions() {
 #[test]
 fn a_refused_set_is_not_proposed_again() {
     let fabric = fabric(&[&[4, 4]]);
-    let mut planner = Planner::default();
+    let mut planner = Planner::new(&fabric, &Mix::default());
     let home = planner.home(&fabric, fabric.listed(), &gang(4)).unwrap();
     let first = set(&fabric, [0, 1, 2, 3]);
     let refused = [first.clone()];
@@ -136,7 +136,7 @@ fn a_forecast_drains_the_domain_that_is_free_first() {
     ledger.hold(JobId(1), holding(0, 500));
     ledger.hold(JobId(2), holding(2, 300));
     ledger.hold(JobId(3), holding(3, 200));
-    let mut planner = Planner::default();
+    let mut planner = Planner::new(&fabric, &Mix::default());
     let home = planner.home(&fabric, fabric.listed(), &gang(2)).unwrap();
     let mut ask = |ledger: &Ledger| planner.forecast(&fabric, ledger, fabric.listed(), &home, &gang(2), 100);
     let forecast = ask(&ledger).unwrap();

@@ -1,6 +1,5 @@
 //! The answer: a placement, or a refusal with its numbers.
 
-use super::candidates::{Counts, fewest_leaves};
 use crate::fabric::tree::{Fabric, Level, SwitchId};
 use crate::nodeset::NodeSet;
 use std::fmt;
@@ -28,14 +27,11 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// A placement of these nodes in a domain that holds them.
-    pub fn new(fabric: &Fabric, domain: SwitchId, nodes: NodeSet) -> Self {
+    /// A placement of these nodes in a domain that holds them and that would need the fewest leaves if it were empty.
+    pub fn new(fabric: &Fabric, domain: SwitchId, nodes: NodeSet, fewest: u32) -> Self {
         let mut leaves: Vec<_> = nodes.iter().filter_map(|node| fabric.leaf_of(node)).collect();
         leaves.sort_unstable();
         leaves.dedup();
-        let mut empty = Counts::default();
-        empty.count(fabric, fabric.listed());
-        let fewest = fewest_leaves(fabric, &empty, domain, nodes.count() as u32);
         let leaves = leaves.len() as u32;
         Self { nodes, domain, leaves, excess: leaves.saturating_sub(fewest) }
     }

@@ -15,6 +15,7 @@ use crate::fabric::tree::Fabric;
 use crate::fabric::{NodeNames, TopologyFile};
 use crate::nodeset::NodeSet;
 use crate::placement::Planner;
+use crate::placement::hole_cost::Mix;
 use crate::placement::verdict::Placement;
 use crate::policy::Policy;
 use crate::request::{JobId, Time};
@@ -100,6 +101,7 @@ pub fn read_cluster(conf_dir: &Path) {
             Some(fabric) => {
                 let unchanged = state.fabric.as_ref() == Some(&fabric);
                 state.say(fabric_line(&fabric), unchanged, started, &reading.diagnostics);
+                state.planner = Planner::new(&fabric, &Mix::default());
                 state.fabric = Some(fabric);
             }
             None => {
