@@ -78,7 +78,8 @@ fn node_order(fabric: &Fabric, cluster: &Cluster) -> Option<Diagnostic> {
         first.name,
         hostlist::fold(names.take(8)),
     );
-    let hint = "ranks follow that order: name the nodes leaf by leaf, or start jobs with the order of `lockstep ranks`";
+    let hint =
+        "ranks follow that order: name the nodes leaf by leaf, or give jobs a SLURM_HOSTFILE in fabric order";
     Some(Diagnostic::new(NODE_ORDER, Place::file(&cluster.topology), what, hint))
 }
 

@@ -34,23 +34,22 @@ impl Chooser {
     /// hole cost above, then the tightest, then the lowest id.
     pub fn rank(&mut self, fabric: &Fabric, counts: &Counts, request: &Request, domains: &mut Vec<SwitchId>) {
         self.solved.clear();
-        let leaves = |domain: &SwitchId| fewest_leaves(fabric, counts, *domain, request.nodes);
-        // Fewer leaves win over all else, so only the domains that need the fewest are worth solving.
-        let fewest = domains.iter().map(leaves).min().unwrap_or(0);
-        let mut ranked: Vec<(u32, Cost, u32, SwitchId)> = std::mem::take(domains)
-            .into_iter()
+        let mut ranked: Vec<(u32, Cost, u32, SwitchId)> = domains
+            .drain(..)
             .map(|domain| {
-                let needed = leaves(&domain);
-                let inside =
-                    if needed == fewest { self.cost(fabric, counts, domain, request) } else { Cost::NONE };
-                (
-                    needed,
-                    inside.plus(self.cost_above(fabric, counts, domain, request)),
-                    counts.of(domain),
-                    domain,
-                )
+                (fewest_leaves(fabric, counts, domain, request.nodes), Cost::NONE, counts.of(domain), domain)
             })
             .collect();
+        // Fewer leaves win over all else, so only the domains that need the fewest are worth solving.
+        let fewest = ranked.iter().map(|&(leaves, ..)| leaves).min().unwrap_or(0);
+        for (leaves, cost, _, domain) in &mut ranked {
+            let above = self.cost_above(fabric, counts, *domain, request);
+            *cost = if *leaves == fewest {
+                self.cost(fabric, counts, *domain, request).plus(above)
+            } else {
+                above
+            };
+        }
         ranked.sort_unstable();
         domains.extend(ranked.into_iter().map(|(.., domain)| domain));
     }

@@ -101,6 +101,12 @@ impl Cover {
         self.joins.clear();
         let switches = subtree(fabric, domain);
         self.tables.resize(switches.clone().count(), 0..0);
+        if fabric.switch(domain).is_leaf() {
+            // Nothing to choose among, and on an idle machine there are many leaves to compare.
+            let enough = (required_under(fabric, domain, request)..=counts.of(domain)).contains(&nodes);
+            let hole = Cost::hole(holes.of(0, counts.of(domain), nodes));
+            return enough.then(|| Cost::left(counts.of(domain) - nodes).plus(Cost::switch(0)).plus(hole));
+        }
         // Children have higher numbers than their parents, so they come first.
         for id in switches.rev() {
             let level = fabric.switch(id).level;

@@ -12,7 +12,7 @@ use crate::fabric::conf_text;
 use crate::fabric::diagnostic::{Diagnostic, Place, Severity};
 use crate::fabric::hostlist::{self, Dialect};
 use crate::fabric::tree::Fabric;
-use crate::fabric::{NodeNames, TopologyFile};
+use crate::fabric::{self, NodeNames, TopologyFile};
 use crate::nodeset::NodeSet;
 use crate::placement::Planner;
 use crate::placement::hole_cost::Mix;
@@ -90,7 +90,7 @@ pub fn read_cluster(conf_dir: &Path) {
     let started = Instant::now();
     let reading = TopologyFile {
         source: &|path| std::fs::read_to_string(path),
-        path: &conf_dir.join("topology.conf"),
+        path: &fabric::file_in(conf_dir, Path::exists),
         dialect: dialect(),
         topology: None,
         exclude: &policy.exclude,
