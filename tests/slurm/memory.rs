@@ -81,7 +81,7 @@ fn nothing_leaks_in_a_slurmctld_that_runs_200_jobs() {
     cluster.slurm("scontrol", &["requeuehold", &shrunk.to_string()]);
     let arrays =
         |c: &Cluster| c.jobs().iter().filter(|job| job.id.contains('_') && job.is("COMPLETED")).count();
-    cluster.wait_for(std::time::Duration::from_secs(400), "the arrays are done", |c| arrays(c) == 196);
+    cluster.wait_for(std::time::Duration::from_secs(900), "the arrays are done", |c| arrays(c) == 196);
     assert!(cluster.job(steady).is("RUNNING"));
     assert!(cluster.job(waiting).is("PENDING"));
     cluster.stop_controller();

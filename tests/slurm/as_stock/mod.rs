@@ -97,7 +97,7 @@ fn cancel(cluster: &Cluster, ids: &[u32]) {
     for id in ids {
         cluster.wait(&format!("job {id} has ended"), |c| {
             let job = c.job(*id);
-            !job.is("PENDING") && !job.holds_nodes() && !job.is("COMPLETING")
+            !job.is("PENDING") && !job.holds_nodes() && !job.is_ending()
         });
     }
 }
