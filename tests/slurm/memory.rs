@@ -65,9 +65,9 @@ fn nothing_leaks_in_a_slurmctld_that_runs_200_jobs() {
     for id in [steady, suspended, shrunk] {
         cluster.wait_state(id, "RUNNING");
     }
-    cluster.submit(0, &["--array=1-100", "-N1", "--gpus=1", "--time=1"]);
-    cluster.submit(0, &["--array=1-60", "-N2", "--gpus-per-node=7", "--time=1"]);
-    cluster.submit(0, &["--array=1-36", "-N4", "--gpus-per-node=4", "--time=1"]);
+    cluster.submit(0, &["--array=1-100", "-N1", "--gpus=1", "--time=9"]);
+    cluster.submit(0, &["--array=1-60", "-N2", "--gpus-per-node=7", "--time=9"]);
+    cluster.submit(0, &["--array=1-36", "-N4", "--gpus-per-node=4", "--time=9"]);
     cluster.slurm("scontrol", &["suspend", &suspended.to_string()]);
     cluster.slurm("scontrol", &["resume", &suspended.to_string()]);
     cluster.slurm("scontrol", &["update", &format!("JobId={shrunk}"), "NumNodes=2"]);
