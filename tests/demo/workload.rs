@@ -36,7 +36,7 @@ impl Work {
         let nodes = format!("--nodes={}", self.nodes);
         let gpus = format!("--gpus-per-node={}", self.gpus);
         let name = format!("--job-name={}", self.name());
-        let time = "--time=1";
+        let time = "--time=5";
         let script = format!("srun --ntasks-per-node=1 sleep {}", self.seconds);
         let args = ["--parsable", "--output=/dev/null", &nodes, &gpus, &name, time, "--wrap", &script];
         cluster.slurm("sbatch", &args).trim().parse().expect("sbatch prints the job's number")

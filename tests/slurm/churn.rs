@@ -45,7 +45,7 @@ impl Seen {
     fn check(&mut self, cluster: &Cluster, wiring: &Wiring) -> Vec<u32> {
         let jobs = cluster.jobs();
         assert_eq!(jobs.len(), self.sizes.len(), "a job is lost");
-        for job in jobs.iter().filter(|job| !job.nodes.is_empty()) {
+        for job in jobs.iter().filter(|job| !job.nodes.is_empty() && !job.is_ending()) {
             let size = self.sizes[&job.id.parse().unwrap()];
             assert_eq!(job.nodes.len(), size, "not whole: {job:?}");
             if size <= LEAF {
@@ -110,9 +110,7 @@ fn gangs_stay_whole_and_in_their_domains_through_a_busy_life() {
     cluster.slurm("scontrol", &["update", &format!("NodeName=n[1-{NODES}]"), "State=UNDRAIN"]);
     let all: Vec<u32> = seen.sizes.keys().copied().collect();
     cancel(&cluster, &all);
-    cluster.wait("all jobs have gone", |c| {
-        !c.jobs().iter().any(|job| job.holds_nodes() || job.is("COMPLETING"))
-    });
+    cluster.wait("all jobs have gone", |c| !c.jobs().iter().any(|job| job.holds_nodes() || job.is_ending()));
     let gangs: Vec<u32> = (0..NODES / LEAF).map(|_| cluster.submit(600, &["-N8", "--exclusive"])).collect();
     for id in gangs {
         seen.sizes.insert(id, LEAF);

@@ -65,9 +65,9 @@ fn nothing_leaks_in_a_slurmctld_that_runs_200_jobs() {
     for id in [steady, suspended, shrunk] {
         cluster.wait_state(id, "RUNNING");
     }
-    cluster.submit(0, &["--array=1-100", "-N1", "--gpus=1", "--time=1"]);
-    cluster.submit(0, &["--array=1-60", "-N2", "--gpus-per-node=7", "--time=1"]);
-    cluster.submit(0, &["--array=1-36", "-N4", "--gpus-per-node=4", "--time=1"]);
+    cluster.submit(0, &["--array=1-100", "-N1", "--gpus=1", "--time=9"]);
+    cluster.submit(0, &["--array=1-60", "-N2", "--gpus-per-node=7", "--time=9"]);
+    cluster.submit(0, &["--array=1-36", "-N4", "--gpus-per-node=4", "--time=9"]);
     cluster.slurm("scontrol", &["suspend", &suspended.to_string()]);
     cluster.slurm("scontrol", &["resume", &suspended.to_string()]);
     cluster.slurm("scontrol", &["update", &format!("JobId={shrunk}"), "NumNodes=2"]);
@@ -81,7 +81,7 @@ fn nothing_leaks_in_a_slurmctld_that_runs_200_jobs() {
     cluster.slurm("scontrol", &["requeuehold", &shrunk.to_string()]);
     let arrays =
         |c: &Cluster| c.jobs().iter().filter(|job| job.id.contains('_') && job.is("COMPLETED")).count();
-    cluster.wait_for(std::time::Duration::from_secs(400), "the arrays are done", |c| arrays(c) == 196);
+    cluster.wait_for(std::time::Duration::from_secs(900), "the arrays are done", |c| arrays(c) == 196);
     assert!(cluster.job(steady).is("RUNNING"));
     assert!(cluster.job(waiting).is("PENDING"));
     cluster.stop_controller();
@@ -91,5 +91,7 @@ fn nothing_leaks_in_a_slurmctld_that_runs_200_jobs() {
     let plugin = cluster.path("plugins/select_cons_tres.so");
     let errors = errors_of(&plugin, &report);
     assert!(errors.is_empty(), "{} errors are ours:\n{}", errors.len(), errors.join("\n"));
-    assert_eq!(cluster.logged(&["lockstep: audit"]), Vec::<String>::new());
+    for complaint in ["lockstep: audit", "lockstep: internal error"] {
+        assert_eq!(cluster.logged(&[complaint]), Vec::<String>::new());
+    }
 }

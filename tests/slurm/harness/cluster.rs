@@ -3,50 +3,19 @@
 use super::conf::{self, DROP_IN, Install, NAMED, Nodes, Reader, Setup};
 use super::job::{Job, Wiring};
 use super::ports::Ports;
+use super::reaper::{MARK, Reaper};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
 use std::fs;
-use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread::{panicking, sleep};
 use std::time::{Duration, Instant};
 
 /// How long anything that must happen may take. Generous: the machine may be busy with other clusters.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Which processes are a cluster's: Slurm gives its jobs the cluster's name in this variable, the harness gives it to
-/// the daemons.
-const MARK: &str = "SLURM_CLUSTER_NAME";
-
-/// Kills every process of the cluster, round after round until none is left, then removes the folder unless told to
-/// leave it. `@DIR@` and `@MARK@` stand for the cluster's.
-const STOP: &str = r#"#!/bin/sh
-dir='@DIR@'
-ours() {
-    grep -qzxF '@MARK@' "$1/environ" && return
-    # These two write their title over their environment.
-    read -r name <"$1/comm" && case $name in
-        slurmstepd | slurmscriptd) [ "$(readlink "$1/cwd")" = "$dir" ] ;;
-        *) false ;;
-    esac
-}
-quiet=0
-rounds=0
-# Two quiet rounds: a process may be forked while its parent is being looked at.
-while [ $quiet -lt 2 ] && [ $rounds -lt 100 ]; do
-    quiet=$((quiet + 1))
-    rounds=$((rounds + 1))
-    for proc in /proc/[0-9]*; do
-        ours "$proc" && kill -9 "${proc#/proc/}" && quiet=0
-    done 2>/dev/null
-    sleep 0.1
-done
-[ "$1" = leave ] || rm -rf "$dir"
-"#;
 
 /// A running cluster; dropping it takes it down.
 pub struct Cluster {
@@ -58,34 +27,17 @@ pub struct Cluster {
     munged: Option<Child>,
     controller: Option<Child>,
     slurmds: Vec<Child>,
-    reaper: Child,
-    /// Closing it lets the reaper work.
-    reins: Option<ChildStdin>,
+    reaper: Reaper,
 }
 
 impl Cluster {
     /// Starts a cluster and waits until every node can take jobs.
     pub fn start(setup: Setup) -> Self {
+        let ports = Ports::take(1 + if let Nodes::Real(count) = setup.nodes { count } else { 0 });
         let dir = tempfile::Builder::new().prefix("lockstep-").tempdir().unwrap().keep();
         // Slurm follows no relative path, and the reaper compares literally.
         let dir = dir.canonicalize().unwrap();
-        let ports = Ports::take(1 + if let Nodes::Real(count) = setup.nodes { count } else { 0 });
-        let mark = format!("{MARK}={}", ports.cluster_name());
-        let script = STOP.replace("@DIR@", &dir.to_string_lossy()).replace("@MARK@", &mark);
-        let stop = dir.join("stop");
-        fs::write(&stop, &script).unwrap();
-        fs::set_permissions(&stop, fs::Permissions::from_mode(0o755)).unwrap();
-        // The reaper has the script in its memory: it must work even if somebody cleared the temporary folder.
-        let wait = r#"read -r word || word=; [ "$word" != keep ] || exit 0; set -- "$word""#;
-        let mut reaper = Command::new("sh")
-            .args(["-c", &format!("{wait}\n{script}")])
-            .arg(&stop)
-            .stdin(Stdio::piped())
-            // An interrupt from the terminal is for us; the reaper then has work to do.
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        let reins = reaper.stdin.take();
+        let reaper = Reaper::start(&dir, &ports.cluster_name());
         let user = User::from_uid(geteuid()).unwrap().map_or_else(|| geteuid().to_string(), |user| user.name);
         let mut cluster = Self {
             plugins: dir.join("plugins"),
@@ -97,7 +49,6 @@ impl Cluster {
             controller: None,
             slurmds: Vec::new(),
             reaper,
-            reins,
         };
         for folder in ["state", "spool", "plugins"] {
             fs::create_dir(cluster.dir.join(folder)).unwrap();
@@ -149,8 +100,8 @@ impl Cluster {
     }
 
     /// The command that takes a kept cluster down.
-    pub fn stop_command(&self) -> PathBuf {
-        self.dir.join("stop")
+    pub fn stop_command(&self) -> &Path {
+        self.reaper.stop_command()
     }
 
     /// Submits a batch job that sleeps; returns its number.
@@ -391,15 +342,7 @@ impl Cluster {
 
     /// Leaves the cluster up when this process ends; [`Self::stop_command`] stops it.
     pub fn keep(mut self) {
-        self.tell_reaper("keep");
-    }
-
-    fn tell_reaper(&mut self, word: &str) {
-        if let Some(mut reins) = self.reins.take() {
-            drop(writeln!(reins, "{word}"));
-            drop(reins);
-            drop(self.reaper.wait());
-        }
+        self.reaper.keep();
     }
 
     fn show_last_lines(&self) {
@@ -419,11 +362,11 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if panicking() && self.reins.is_some() {
+        if panicking() {
             self.show_last_lines();
-            self.tell_reaper("leave");
+            self.reaper.reap_and_leave_folder();
         } else {
-            self.tell_reaper("");
+            self.reaper.reap();
         }
         for child in self.slurmds.iter_mut().chain(&mut self.controller).chain(&mut self.munged) {
             // Killed by the reaper; nobody else collects it.

@@ -10,6 +10,7 @@ pub struct Job {
     pub id: String,
     pub name: String,
     pub state: String,
+    /// While the job [ends](Self::is_ending), only the nodes that have not ended yet.
     pub nodes: Vec<String>,
     pub reason: String,
     pub submitted: String,
@@ -36,6 +37,11 @@ impl Job {
 
     pub fn is(&self, state: &str) -> bool {
         self.state == state
+    }
+
+    /// Whether its nodes are ending, one by one.
+    pub fn is_ending(&self) -> bool {
+        self.is("COMPLETING")
     }
 
     /// Whether it holds nodes.

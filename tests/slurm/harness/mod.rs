@@ -2,9 +2,7 @@
 //!
 //! A [`Cluster`] is a private munged, a slurmctld, and either real slurmds (jobs really launch) or `State=CLOUD` nodes
 //! without any (thousands of nodes, real decisions, nothing launches), in a temporary folder, on free ports of the
-//! loopback interface, as whatever user runs it. It is taken down with its owner, however that ends: a reaper process
-//! waits on a pipe from us, and when that closes it kills, by pid, every process that carries the cluster's name in its
-//! environment (daemons, steps and the jobs themselves), and removes the folder.
+//! loopback interface, as whatever user runs it. It is taken down with its owner, however that ends, jobs and all.
 
 // The tests, the demo and the benchmarks each use their own part of it.
 #![allow(dead_code, unused_imports)]
@@ -15,6 +13,7 @@ mod cluster;
 mod conf;
 mod job;
 mod ports;
+mod reaper;
 
 pub use cluster::{Cluster, built_library};
 pub use conf::{Install, Nodes, Setup, slurm_plugin_dir};

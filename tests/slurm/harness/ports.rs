@@ -33,8 +33,8 @@ impl Ports {
         panic!("no {count} free ports in {RANGE:?}");
     }
 
-    /// A name that no other cluster on this machine has.
+    /// A name that no other cluster on this machine has, nor one that is being taken down and has left its ports.
     pub fn cluster_name(&self) -> String {
-        format!("lockstep{}", self.first)
+        format!("lockstep-{}-{}", std::process::id(), self.first)
     }
 }
