@@ -45,7 +45,7 @@ fn gang(nodes: u32) -> Request {
 
 /// A busy machine: every tenth leaf is free, and a fifth of the other nodes.
 fn busy(nodes: usize) -> NodeSet {
-    let is_free = |node: &u32| node / LEAF as u32 % 10 == 3 || node % 5 == 0;
+    let is_free = |node: &u32| node / LEAF as u32 % 10 == 3 || node.is_multiple_of(5);
     NodeSet::from_nodes(nodes, (0..nodes as u32).filter(is_free))
 }
 

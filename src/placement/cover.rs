@@ -218,7 +218,8 @@ pub fn take(
     required.chain(others).take(give as usize).for_each(|node| nodes.insert(node));
 }
 
-fn required_under(fabric: &Fabric, leaf: SwitchId, request: &Request) -> u32 {
+/// How many required nodes a leaf has.
+pub fn required_under(fabric: &Fabric, leaf: SwitchId, request: &Request) -> u32 {
     let Some(required) = &request.required else { return 0 };
     fabric.nodes_under(leaf).iter().filter(|&&node| required.contains(node)).count() as u32
 }

@@ -2,7 +2,7 @@
 //! dynamic programme.
 
 use super::candidates::{Counts, leaves, runs};
-use super::cover::take;
+use super::cover::{required_under, take};
 use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
 use crate::request::Request;
@@ -17,13 +17,9 @@ pub fn fullest_leaves(
     domain: SwitchId,
     request: &Request,
 ) -> Option<NodeSet> {
-    let required = |leaf: SwitchId| {
-        let on_leaf = fabric.nodes_under(leaf).iter();
-        on_leaf.filter(|&&node| request.required.as_ref().is_some_and(|r| r.contains(node))).count() as u32
-    };
     let mut open: Vec<(u32, u32, SwitchId)> = leaves(fabric, domain)
         .filter(|&leaf| counts.of(leaf) > 0)
-        .map(|leaf| (required(leaf), counts.of(leaf), leaf))
+        .map(|leaf| (required_under(fabric, leaf, request), counts.of(leaf), leaf))
         .collect();
     // What every touched leaf must give is set apart first; then whole leaves are filled up.
     let mut rest = request.nodes.checked_sub(open.iter().map(|leaf| leaf.0).sum())?;

@@ -5,8 +5,9 @@
 
 use super::delegate::{self, Inner};
 use super::guard::{self, Entry};
+use super::job_test::{Arguments, Call};
 use super::views::Job;
-use super::{job_test, lifecycle, log, sys};
+use super::{lifecycle, log, sys};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -132,20 +133,24 @@ pub unsafe extern "C" fn select_p_job_test(
     exc_cores: *mut sys::bitstr_t,
 ) -> c_int {
     let Some(inner) = delegate::inner() else { return sys::SLURM_ERROR };
-    // SAFETY: the caller's promises are ours to the call that is built from its arguments.
-    let call = unsafe {
-        job_test::Call::new(
-            inner,
-            job,
-            bitmap,
-            [min_nodes, max_nodes, req_nodes],
-            mode,
-            preemptee_candidates,
-            preemptee_job_list,
-            exc_cores,
-        )
+    let arguments = Arguments {
+        job,
+        bitmap,
+        nodes: [min_nodes, max_nodes, req_nodes],
+        mode,
+        preemptees: preemptee_candidates,
+        chosen_preemptees: preemptee_job_list,
+        exc_cores,
     };
-    call.answer()
+    static ENTRY: Entry = Entry::new("job_test");
+    guard::call(
+        &ENTRY,
+        sys::SLURM_ERROR,
+        // SAFETY: as the caller promises.
+        || unsafe { Call::new(inner, arguments) }.answer(),
+        // SAFETY: as the caller promises; nothing was changed yet.
+        || unsafe { arguments.pass_on(inner) },
+    )
 }
 
 /// Slurm: this job runs, or is recovered or resumed; enter its allocation.

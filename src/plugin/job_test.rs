@@ -27,21 +27,44 @@ const TRIALS: usize = 3;
 /// One call of slurmctld, with the state at its entry.
 pub struct Call<'a> {
     inner: &'a Inner,
-    raw: Raw,
+    raw: Arguments,
     job: Option<(Job<'a>, Details<'a>, TrialState)>,
     /// The nodes that slurmctld permits.
     permitted: NodeSet,
 }
 
-/// The arguments as they came.
-struct Raw {
-    job: *mut sys::job_record_t,
-    bitmap: *mut sys::bitstr_t,
-    nodes: [u32; 3],
-    mode: u16,
-    preemptees: sys::List,
-    chosen_preemptees: *mut sys::List,
-    exc_cores: *mut sys::bitstr_t,
+/// The arguments of `select_p_job_test` as they came.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    /// The job under test.
+    pub job: *mut sys::job_record_t,
+    /// In: the permitted nodes. Out: the chosen ones.
+    pub bitmap: *mut sys::bitstr_t,
+    /// Nodes at least, at most, and wanted.
+    pub nodes: [u32; 3],
+    /// `SELECT_MODE_*`.
+    pub mode: u16,
+    /// Running jobs that may be preempted, or NULL.
+    pub preemptees: sys::List,
+    /// Out: those that must be, or NULL.
+    pub chosen_preemptees: *mut sys::List,
+    /// Cores that reservations keep; only passed on.
+    pub exc_cores: *mut sys::bitstr_t,
+}
+
+impl Arguments {
+    /// Asks cons_tres for what came.
+    ///
+    /// # Safety
+    /// They are what slurmctld passed in the call under way, and our lock is not held.
+    pub unsafe fn pass_on(&self, inner: &Inner) -> c_int {
+        let Self { job, bitmap, nodes: [min, max, wanted], mode, preemptees, chosen_preemptees, exc_cores } =
+            *self;
+        // SAFETY: as the caller promises.
+        unsafe {
+            (inner.job_test)(job, bitmap, min, max, wanted, mode, preemptees, chosen_preemptees, exc_cores)
+        }
+    }
 }
 
 /// Whom cons_tres may preempt in a trial.
@@ -54,30 +77,19 @@ enum Preempt {
 const SUCCESS: c_int = sys::SLURM_SUCCESS as c_int;
 
 impl<'a> Call<'a> {
-    /// Takes the arguments of `select_p_job_test`.
+    /// Takes a call, and remembers the state at its entry.
     ///
     /// # Safety
-    /// They are what slurmctld passed, and the call ends before its locks are released.
-    #[allow(clippy::too_many_arguments)]
-    pub unsafe fn new(
-        inner: &'a Inner,
-        job: *mut sys::job_record_t,
-        bitmap: *mut sys::bitstr_t,
-        nodes: [u32; 3],
-        mode: u16,
-        preemptees: sys::List,
-        chosen_preemptees: *mut sys::List,
-        exc_cores: *mut sys::bitstr_t,
-    ) -> Self {
-        let raw = Raw { job, bitmap, nodes, mode, preemptees, chosen_preemptees, exc_cores };
+    /// The arguments are what slurmctld passed, and the call ends before its locks are released.
+    pub unsafe fn new(inner: &'a Inner, raw: Arguments) -> Self {
         // SAFETY: slurmctld's job, locked during the call.
-        let job = unsafe { Job::borrow(job) }.and_then(|job| {
+        let job = unsafe { Job::borrow(raw.job) }.and_then(|job| {
             let details = job.details()?;
             let state = TrialState::save(&job, &details);
             Some((job, details, state))
         });
         // SAFETY: slurmctld's bitmap, which is this call's alone.
-        let bitmap = unsafe { Bitmap::borrow(bitmap) };
+        let bitmap = unsafe { Bitmap::borrow(raw.bitmap) };
         let permitted = bitmap.map(|bitmap| bitmap.to_set());
         Self { inner, raw, job, permitted: permitted.unwrap_or_default() }
     }
@@ -243,7 +255,11 @@ impl<'a> Call<'a> {
         if let Some((_, details, _)) = &self.job {
             TrialState::clear_contiguous(details);
         }
-        let code = self.ask([gang.even.nodes; 3], preempt);
+        let preemptees = match preempt {
+            Preempt::Candidates => self.raw.preemptees,
+            Preempt::Nobody => std::ptr::null_mut(),
+        };
+        let code = self.ask(Arguments { nodes: [gang.even.nodes; 3], preemptees, ..self.raw });
         if let Some((job, details, state)) = &self.job {
             if code == SUCCESS {
                 state.restore_contiguous(details);
@@ -255,26 +271,12 @@ impl<'a> Call<'a> {
     }
 
     fn ask_as_it_came(&self) -> c_int {
-        self.ask(self.raw.nodes, Preempt::Candidates)
+        self.ask(self.raw)
     }
 
-    fn ask(&self, [min, max, req]: [u32; 3], preempt: Preempt) -> c_int {
-        let raw = &self.raw;
-        let candidates = if preempt == Preempt::Candidates { raw.preemptees } else { std::ptr::null_mut() };
+    fn ask(&self, arguments: Arguments) -> c_int {
         // SAFETY: slurmctld's own arguments, passed on with fewer nodes or candidates; our lock is not held.
-        unsafe {
-            (self.inner.job_test)(
-                raw.job,
-                raw.bitmap,
-                min,
-                max,
-                req,
-                raw.mode,
-                candidates,
-                raw.chosen_preemptees,
-                raw.exc_cores,
-            )
-        }
+        unsafe { arguments.pass_on(self.inner) }
     }
 
     /// Puts the job back as it was at entry, and offers these nodes.
