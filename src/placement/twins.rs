@@ -1,8 +1,9 @@
 //! The engine against brute force: on small fabrics every possible choice is looked at, and none may be better.
 
 use super::*;
+use crate::cluster::{Capacity, Held, Holding};
 use crate::fabric::tree::{Below, Declared};
-use crate::request::Memory;
+use crate::request::{JobId, Memory};
 use proptest::prelude::*;
 
 /// A tree of up to three levels with a few nodes, as nested lists: spines of racks of leaf sizes.
@@ -127,6 +128,68 @@ proptest! {
                 prop_assert_eq!(Some(cost(&fabric, &mix, &usable, placement.domain, &nodes)), best);
             }
             Verdict::Refused(refusal) => prop_assert_eq!(best, None, "{}", refusal),
+        }
+    }
+
+    #[test]
+    fn no_domain_is_free_before_the_forecast(
+        spines in trees(),
+        ends in prop::collection::vec(prop_oneof![1 => Just(0), 3 => 100i64..120], 14),
+        permitted_bits in any::<u32>(),
+        wanted in 1u32..7,
+        required_bits in prop_oneof![3 => Just(0), 1 => any::<u32>()],
+        strictly_contiguous in any::<bool>(),
+    ) {
+        let fabric = build(&spines);
+        let size = fabric.node_count();
+        prop_assume!(size <= 14);
+        let bits = |bits: u32| NodeSet::from_nodes(size, (0..size as u32).filter(|node| bits >> node & 1 == 1));
+        // Most nodes may be used: a forecast is of interest where few are out of reach.
+        let permitted = bits(permitted_bits | permitted_bits >> 9);
+        let required = bits(required_bits & required_bits >> 5 & required_bits >> 11);
+        prop_assume!(required.count() <= wanted as usize);
+        let share = Share { whole_node: true, cpus: 1, memory: Memory::Megabytes(0), gres: vec![] };
+        let required = (!required.is_empty()).then_some(required);
+        let request = Request { nodes: wanted, share, required, strictly_contiguous };
+        let now = 99;
+        let mut ledger = Ledger::new(size);
+        for node in 0..size as u32 {
+            ledger.set_capacity(node, Capacity { cpus: 1, ..Capacity::default() });
+            if ends[node as usize] > 0 {
+                let nodes = vec![(node, Held { cpus: 1, ..Held::default() })];
+                ledger.hold(JobId(node), Holding { nodes, end: ends[node as usize], suspended: false });
+            }
+        }
+        let mut planner = Planner::new(&fabric, &Mix::default());
+        let Some(home) = planner.home(&fabric, fabric.listed(), &request) else { return Ok(()) };
+
+        // At each moment, in each domain: are there enough nodes, the required ones among them, in a row if they must be?
+        let free_at = |time: Time| permitted.iter().filter(|&node| ends[node as usize] <= time).collect::<Vec<_>>();
+        let fits_at = |time: Time| {
+            let free = free_at(time);
+            home.domains.iter().any(|&domain| {
+                let under: Vec<u32> =
+                    fabric.nodes_under(domain).iter().copied().filter(|node| free.contains(node)).collect();
+                choices(&under, wanted as usize).into_iter().any(|nodes| {
+                    let has_required = request.required.iter().flat_map(NodeSet::iter).all(|node| nodes.contains(&node));
+                    let mut positions: Vec<_> = nodes.iter().filter_map(|&node| fabric.position(node)).collect();
+                    positions.sort_unstable();
+                    let in_a_row = positions.windows(2).all(|pair| pair[1] == pair[0] + 1);
+                    has_required && (in_a_row || !strictly_contiguous)
+                })
+            })
+        };
+        let earliest = (now..120).find(|&time| fits_at(time));
+        let forecast = planner.forecast(&fabric, &ledger, &permitted, &home, &request, now);
+        prop_assert_eq!(forecast.as_ref().map(|forecast| forecast.start), earliest);
+        if let Some(forecast) = forecast {
+            let free = NodeSet::from_nodes(size, free_at(forecast.start));
+            prop_assert!(forecast.placement.nodes.is_subset(&free));
+            prop_assert_eq!(forecast.placement.nodes.count(), wanted as usize);
+            if forecast.start == now {
+                let placed = planner.place(&fabric, &free, &home, &request, &[]);
+                prop_assert_eq!(placed, Verdict::Placed(forecast.placement));
+            }
         }
     }
 }
