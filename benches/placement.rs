@@ -8,9 +8,8 @@ use lockstep::cluster::{Capacity, Held, Holding, Ledger};
 use lockstep::fabric::tree::{Below, Declared, Fabric};
 use lockstep::nodeset::NodeSet;
 use lockstep::placement::Planner;
-use lockstep::placement::hole_cost::Mix;
-use lockstep::placement::verdict::Verdict;
-use lockstep::request::{JobId, Memory, Request, Share};
+use lockstep::placement::mix::Mix;
+use lockstep::request::{GresKind, JobId, Memory, Request, Share};
 
 #[global_allocator]
 static ALLOC: AllocProfiler = AllocProfiler::system();
@@ -40,7 +39,7 @@ fn fabric(nodes: usize) -> Fabric {
 
 fn gang(nodes: u32) -> Request {
     let share = Share { whole_node: true, cpus: 1, memory: Memory::Megabytes(0), gres: vec![] };
-    Request { nodes, share, required: None, strictly_contiguous: false }
+    Request::new(nodes, share)
 }
 
 /// A busy machine: every tenth leaf is free, and a fifth of the other nodes.
@@ -53,10 +52,10 @@ fn place(bencher: Bencher, nodes: usize, usable: &NodeSet, gang: &Request, fits:
     let fabric = fabric(nodes);
     let mut planner = Planner::new(&fabric, &Mix::default());
     let home = planner.home(&fabric, fabric.listed(), gang).expect("some domain could hold it");
+    let ledger = Ledger::new(nodes);
     bencher.bench_local(|| {
-        let verdict = planner.place(&fabric, black_box(usable), &home, gang, &[]);
-        assert_eq!(matches!(verdict, Verdict::Placed(_)), fits);
-        verdict
+        let placed = planner.place(&fabric, &ledger, black_box(usable), &home, gang, &[]);
+        assert_eq!(placed.is_ok(), fits);
     });
 }
 
@@ -91,6 +90,31 @@ fn it_cannot_fit(bencher: Bencher, nodes: usize) {
     place(bencher, nodes, &broken, &gang(16), false);
 }
 
+/// One GPU of eight, on a machine where every other node is in use.
+#[divan::bench(args = SIZES)]
+fn one_gpu_on_a_busy_machine(bencher: Bencher, nodes: usize) {
+    let fabric = fabric(nodes);
+    let gpu = GresKind(0);
+    let mut ledger = Ledger::new(nodes);
+    ledger.set_slot_kind(gpu);
+    for node in 0..nodes as u32 {
+        ledger.set_capacity(node, Capacity { cpus: 64, memory_mb: 0, gres: vec![(gpu, 8)] });
+        if node % 2 == 0 {
+            let held = Held { cpus: 8, memory_mb: 0, gres: vec![(gpu, u64::from(node % 8 + 1))] };
+            ledger.hold(JobId(node), Holding { nodes: vec![(node, held)], end: 1_000, suspended: false });
+        }
+    }
+    let share = Share { whole_node: false, cpus: 8, memory: Memory::Megabytes(0), gres: vec![(gpu, 1)] };
+    let request = Request::new(1, share);
+    let mut planner = Planner::new(&fabric, &Mix::default());
+    let usable = planner.free(&ledger, nodes, &request.share, 500).clone();
+    let home = planner.home(&fabric, fabric.listed(), &request).expect("a leaf");
+    bencher.bench_local(|| {
+        let placed = planner.place(&fabric, &ledger, black_box(&usable), &home, &request, &[]);
+        assert!(placed.is_ok());
+    });
+}
+
 /// When a gang of 64 could start on a full machine; the release times are known from the gang before.
 #[divan::bench(args = SIZES)]
 fn forecast_on_a_full_machine(bencher: Bencher, nodes: usize) {
@@ -107,5 +131,8 @@ fn forecast_on_a_full_machine(bencher: Bencher, nodes: usize) {
     let gang = gang(64);
     let mut planner = Planner::new(&fabric, &Mix::default());
     let home = planner.home(&fabric, fabric.listed(), &gang).expect("some domain could hold it");
-    bencher.bench_local(|| planner.forecast(&fabric, &ledger, fabric.listed(), &home, &gang, black_box(500)));
+    bencher.bench_local(|| {
+        let forecast = planner.forecast(&fabric, &ledger, fabric.listed(), &home, &gang, black_box(500));
+        forecast.map(|forecast| forecast.start)
+    });
 }

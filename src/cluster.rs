@@ -3,10 +3,13 @@
 //! It is fed by events (a job starts, changes, ends) and answers two questions about every node in one pass: is a share
 //! free there now, and when will it be. It knows counts, not cores or device numbers: a *necessary* condition. Whether
 //! a job truly fits is for Slurm's allocator to say.
+//!
+//! Every change is noted with the node that it touches, so that whoever has worked something out for all nodes need only
+//! look again at those that changed since.
 
 use crate::nodeset::{NodeId, NodeSet};
 use crate::request::{GresKind, JobId, Memory, Share, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What a node has for jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,9 +44,30 @@ pub struct Holding {
     pub suspended: bool,
 }
 
+/// How gladly a node is given away; gladder is less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reluctance {
+    /// It must be powered up first.
+    pub powered_down: bool,
+    /// Slurm's node weight.
+    pub weight: u32,
+}
+
+/// What a node can be shared by: its GPUs, or its CPUs if it has no GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// How many it has.
+    pub all: u32,
+    /// How many nobody holds.
+    pub free: u32,
+    /// Whether they are GPUs.
+    pub are_devices: bool,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Node {
     capacity: Capacity,
+    reluctance: Reluctance,
     /// Few jobs share a node, so a list beats a map.
     held: Vec<(JobId, Held)>,
 }
@@ -59,9 +83,24 @@ struct Job {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     nodes: Vec<Node>,
+    /// By node, and apart from the rest: a decision looks at the slots of all nodes.
+    slots: Vec<Slots>,
     jobs: BTreeMap<JobId, Job>,
+    /// All jobs by their end.
+    ends: BTreeSet<(Time, JobId)>,
+    /// The nodes that nobody is on.
+    idle: NodeSet,
+    /// The GRES whose devices are a node's slots.
+    slot_kind: Option<GresKind>,
+    /// How many nodes are given away how gladly.
+    reluctances: BTreeMap<Reluctance, usize>,
     epoch: u64,
+    /// The nodes of the last changes, one an epoch.
+    changed: VecDeque<NodeId>,
 }
+
+/// How many changes are remembered. Who is further behind looks at all nodes.
+const CHANGES: usize = 4096;
 
 /// How long after now a job that is past its end is thought to go on: Slurm is about to kill it.
 pub const OVERDUE_GRACE: Time = 30;
@@ -69,12 +108,31 @@ pub const OVERDUE_GRACE: Time = 30;
 impl Ledger {
     /// An empty ledger over `node_count` nodes that have nothing yet.
     pub fn new(node_count: usize) -> Self {
-        Self { nodes: vec![Node::default(); node_count], ..Self::default() }
+        Self {
+            nodes: vec![Node::default(); node_count],
+            slots: vec![Slots::default(); node_count],
+            idle: NodeSet::full(node_count),
+            reluctances: BTreeMap::from([(Reluctance::default(), node_count)]),
+            ..Self::default()
+        }
     }
 
     /// A number that is another one after every change: what was worked out from the ledger holds as long as it stays.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// The nodes that changed since an epoch, some perhaps several times; none if that is too long ago to know.
+    pub fn changed_since(&self, epoch: u64) -> Option<impl Iterator<Item = NodeId>> {
+        let changes = usize::try_from(self.epoch.checked_sub(epoch)?).ok()?;
+        let known = self.changed.len().checked_sub(changes)?;
+        Some(self.changed.range(known..).copied())
+    }
+
+    /// Names the GRES whose devices are a node's slots; a node without them has its CPUs as slots.
+    pub fn set_slot_kind(&mut self, kind: GresKind) {
+        self.slot_kind = Some(kind);
+        (0..self.nodes.len()).for_each(|node| self.touch(node as NodeId));
     }
 
     /// States what a node has. Who holds what of it is untouched.
@@ -83,57 +141,151 @@ impl Ledger {
             && entry.capacity != capacity
         {
             entry.capacity = capacity;
-            self.epoch += 1;
+            self.touch(node);
+        }
+    }
+
+    /// States how gladly a node is given away.
+    pub fn set_reluctance(&mut self, node: NodeId, reluctance: Reluctance) {
+        if let Some(entry) = self.nodes.get_mut(node as usize)
+            && entry.reluctance != reluctance
+        {
+            let before = std::mem::replace(&mut entry.reluctance, reluctance);
+            *self.reluctances.entry(reluctance).or_default() += 1;
+            if let Some(nodes) = self.reluctances.get_mut(&before) {
+                *nodes -= 1;
+            }
+            self.reluctances.retain(|_, nodes| *nodes > 0);
+            self.touch(node);
         }
     }
 
     /// Enters what a job holds, in place of what it held before.
     pub fn hold(&mut self, job: JobId, holding: Holding) {
         self.release(job);
-        self.epoch += 1;
         let Holding { nodes, end, suspended } = holding;
         let entry = Job { nodes: nodes.iter().map(|&(node, _)| node).collect(), end, suspended };
+        self.jobs.insert(job, entry);
+        self.ends.insert((end, job));
         for (node, held) in nodes {
             if let Some(entry) = self.nodes.get_mut(node as usize) {
                 entry.held.push((job, held));
+                self.touch(node);
             }
         }
-        self.jobs.insert(job, entry);
     }
 
     /// Takes a job out. A job that holds nothing is no error.
     pub fn release(&mut self, job: JobId) {
-        self.epoch += 1;
-        for node in self.jobs.remove(&job).map(|job| job.nodes).unwrap_or_default() {
+        let Some(Job { nodes, end, .. }) = self.jobs.remove(&job) else { return };
+        self.ends.remove(&(end, job));
+        for node in nodes {
             if let Some(entry) = self.nodes.get_mut(node as usize) {
                 entry.held.retain(|(holder, _)| *holder != job);
+                self.touch(node);
             }
         }
     }
 
     /// Takes all jobs out.
     pub fn release_all(&mut self) {
-        self.epoch += 1;
         self.jobs.clear();
+        self.ends.clear();
         self.nodes.iter_mut().for_each(|node| node.held.clear());
+        (0..self.nodes.len()).for_each(|node| self.touch(node as NodeId));
     }
 
     /// Marks a job as having given its CPUs back (true) or taken them again.
     pub fn set_suspended(&mut self, job: JobId, suspended: bool) {
-        self.epoch += 1;
-        if let Some(job) = self.jobs.get_mut(&job) {
-            job.suspended = suspended;
-        }
+        self.change(job, |job| job.suspended = suspended);
     }
 
     /// States when a job must have ended.
     pub fn set_end(&mut self, job: JobId, end: Time) {
-        if let Some(job) = self.jobs.get_mut(&job)
-            && job.end != end
-        {
-            job.end = end;
-            self.epoch += 1;
+        let Some(before) = self.jobs.get(&job).map(|job| job.end).filter(|&before| before != end) else {
+            return;
+        };
+        self.ends.remove(&(before, job));
+        self.ends.insert((end, job));
+        self.change(job, |job| job.end = end);
+    }
+
+    fn change(&mut self, job: JobId, change: impl FnOnce(&mut Job)) {
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        change(entry);
+        for at in 0..entry.nodes.len() {
+            let node = self.jobs.get(&job).and_then(|job| job.nodes.get(at)).copied();
+            node.into_iter().for_each(|node| self.touch(node));
         }
+    }
+
+    /// Notes that a node changed, and what follows from that.
+    fn touch(&mut self, node: NodeId) {
+        self.epoch += 1;
+        if self.changed.len() == CHANGES {
+            self.changed.pop_front();
+        }
+        self.changed.push_back(node);
+        let Some(entry) = self.nodes.get_mut(node as usize) else { return };
+        let devices = self.slot_kind.map_or(0, |kind| count(&entry.capacity.gres, kind));
+        let held = |slots: fn(&Held, GresKind) -> u64| {
+            let kind = self.slot_kind.unwrap_or(GresKind(0));
+            entry.held.iter().map(|(_, held)| slots(held, kind)).fold(0, u64::saturating_add)
+        };
+        let (all, held) = if devices > 0 {
+            (devices, held(|held, kind| count(&held.gres, kind)))
+        } else {
+            (entry.capacity.cpus.into(), held(|held, _| held.cpus.into()))
+        };
+        let slots = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let free = slots(all.saturating_sub(held));
+        self.slots[node as usize] = Slots { all: slots(all), free, are_devices: devices > 0 };
+        if entry.held.is_empty() {
+            self.idle.insert(node);
+        } else {
+            self.idle.remove(node);
+        }
+    }
+
+    /// The nodes that nobody is on.
+    pub fn idle(&self) -> &NodeSet {
+        &self.idle
+    }
+
+    /// A node's slots.
+    pub fn slots(&self, node: NodeId) -> Slots {
+        self.slots.get(node as usize).copied().unwrap_or_default()
+    }
+
+    /// How many GPUs a share takes on a node whose slots are GPUs.
+    pub fn devices(&self, share: &Share) -> u32 {
+        let devices = self.slot_kind.map_or(0, |kind| count(&share.gres, kind));
+        u32::try_from(devices).unwrap_or(u32::MAX)
+    }
+
+    /// How gladly a node is given away.
+    pub fn reluctance(&self, node: NodeId) -> Reluctance {
+        self.nodes.get(node as usize).map_or(Reluctance::default(), |node| node.reluctance)
+    }
+
+    /// Whether any node is given away less gladly than another.
+    pub fn has_reluctance(&self) -> bool {
+        self.reluctances.len() > 1
+    }
+
+    /// The jobs that are past their end.
+    pub fn overdue(&self, now: Time) -> impl Iterator<Item = JobId> {
+        self.ends.range(..=(now, JobId(u32::MAX))).map(|&(_, job)| job)
+    }
+
+    /// The nodes that a job holds.
+    pub fn nodes_of(&self, job: JobId) -> &[NodeId] {
+        self.jobs.get(&job).map_or(&[], |job| &job.nodes)
+    }
+
+    /// When a job must have ended; none for a job that holds nothing.
+    pub fn end_of(&self, job: JobId) -> Option<Time> {
+        self.jobs.get(&job).map(|job| job.end)
     }
 
     /// The jobs that hold something, by number.
@@ -190,7 +342,8 @@ impl Ledger {
         ends.filter(|&time| self.has_free_without(node, share, |job| end(job) <= time)).min()
     }
 
-    fn has_free_without(&self, node: NodeId, share: &Share, gone: impl Fn(JobId) -> bool) -> bool {
+    /// Whether the node could give the share if some of its jobs were gone.
+    pub fn has_free_without(&self, node: NodeId, share: &Share, gone: impl Fn(JobId) -> bool) -> bool {
         let Some(entry) = self.nodes.get(node as usize) else { return false };
         if !entry.capacity.could_give(share) {
             return false;
@@ -242,76 +395,4 @@ fn count(gres: &[(GresKind, u64)], wanted: GresKind) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GPU: GresKind = GresKind(0);
-
-    fn ledger() -> Ledger {
-        let mut ledger = Ledger::new(2);
-        ledger.set_capacity(0, Capacity { cpus: 64, memory_mb: 1000, gres: vec![(GPU, 8)] });
-        ledger.set_capacity(1, Capacity { cpus: 64, memory_mb: 1000, gres: vec![] });
-        ledger
-    }
-
-    fn share(cpus: u32, memory: Memory, gpus: u64) -> Share {
-        Share { whole_node: false, cpus, memory, gres: vec![(GPU, gpus)] }
-    }
-
-    fn on_node_0(cpus: u32, memory_mb: u64, gpus: u64, end: Time) -> Holding {
-        Holding { nodes: vec![(0, Held { cpus, memory_mb, gres: vec![(GPU, gpus)] })], end, suspended: false }
-    }
-
-    #[test]
-    fn each_resource_limits_for_itself() {
-        let mut ledger = ledger();
-        ledger.hold(JobId(1), on_node_0(32, 600, 6, 100));
-        let fits = |share: Share| ledger.has_free(0, &share);
-        assert!(fits(share(32, Memory::Megabytes(400), 2)));
-        assert!(!fits(share(33, Memory::Megabytes(0), 0)));
-        assert!(!fits(share(1, Memory::Megabytes(401), 0)));
-        assert!(!fits(share(1, Memory::All, 0)));
-        assert!(!fits(share(1, Memory::Megabytes(0), 3)));
-        assert!(!fits(Share { whole_node: true, ..share(1, Memory::Megabytes(0), 0) }));
-        assert!(!ledger.capable(1, &share(1, Memory::Megabytes(0), 1)));
-        assert!(ledger.capable(0, &share(64, Memory::All, 8)));
-    }
-
-    #[test]
-    fn a_suspended_job_keeps_memory_and_gres() {
-        let mut ledger = ledger();
-        ledger.hold(JobId(1), on_node_0(64, 600, 8, 100));
-        ledger.set_suspended(JobId(1), true);
-        assert!(ledger.has_free(0, &share(64, Memory::Megabytes(400), 0)));
-        assert!(!ledger.has_free(0, &share(64, Memory::Megabytes(400), 1)));
-        ledger.set_suspended(JobId(1), false);
-        assert!(!ledger.has_free(0, &share(1, Memory::Megabytes(400), 0)));
-    }
-
-    #[test]
-    fn a_share_is_free_when_enough_jobs_have_left() {
-        let mut ledger = ledger();
-        ledger.hold(JobId(1), on_node_0(8, 0, 2, 300));
-        ledger.hold(JobId(2), on_node_0(8, 0, 4, 200));
-        ledger.hold(JobId(3), on_node_0(8, 0, 2, 50));
-        let when = |gpus| ledger.release_time(0, &share(1, Memory::Megabytes(0), gpus), 100);
-        assert_eq!(when(0), Some(100));
-        assert_eq!(when(2), Some(100 + OVERDUE_GRACE), "job 3 is overdue");
-        assert_eq!(when(6), Some(200));
-        assert_eq!(when(8), Some(300));
-        assert_eq!(when(9), None);
-    }
-
-    #[test]
-    fn holding_again_replaces_and_release_forgets() {
-        let mut ledger = ledger();
-        ledger.hold(JobId(1), on_node_0(64, 0, 8, 100));
-        ledger.hold(JobId(1), on_node_0(8, 0, 1, 100));
-        assert!(ledger.holders(0).eq([JobId(1)]));
-        assert!(ledger.has_free(0, &share(56, Memory::Megabytes(0), 7)));
-        ledger.release(JobId(1));
-        ledger.release(JobId(1));
-        assert!(ledger.has_free(0, &share(64, Memory::All, 8)));
-        assert_eq!(ledger.jobs().count(), 0);
-    }
-}
+mod tests;

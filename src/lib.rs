@@ -13,6 +13,7 @@
 
 pub mod cluster;
 pub mod fabric;
+pub mod fragmentation;
 pub mod nodeset;
 pub mod placement;
 #[cfg(feature = "plugin")]

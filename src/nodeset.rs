@@ -95,9 +95,33 @@ impl NodeSet {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
+    /// How many of a run of node indexes are in the set; those past the end are not.
+    pub fn count_in(&self, run: std::ops::Range<NodeId>) -> usize {
+        let (start, end) = (run.start as usize, (run.end as usize).min(self.size));
+        if start >= end {
+            return 0;
+        }
+        let (first, last) = (start / WORD, (end - 1) / WORD);
+        let from = !0 << (start % WORD);
+        let upto = !0 >> (WORD - 1 - (end - 1) % WORD);
+        let count = |word: u64| word.count_ones() as usize;
+        if first == last {
+            return count(self.words[first] & from & upto);
+        }
+        let between: usize = self.words[first + 1..last].iter().copied().map(count).sum();
+        count(self.words[first] & from) + between + count(self.words[last] & upto)
+    }
+
     /// Whether the set holds no node.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&w| w == 0)
+    }
+
+    /// Makes it the empty set over `size` nodes, without allocating if it had as many before.
+    pub fn reset(&mut self, size: usize) {
+        self.words.clear();
+        self.words.resize(size.div_ceil(WORD), 0);
+        self.size = size;
     }
 
     /// Removes every node.
@@ -213,6 +237,10 @@ mod tests {
             prop_assert_eq!(both(NodeSet::union_with), a.union(&b).copied().collect());
             prop_assert_eq!(both(NodeSet::subtract), a.difference(&b).copied().collect());
             prop_assert_eq!(x.count(), a.len());
+            for (start, end) in [(0, 200), (3, 61), (64, 128), (63, 65), (70, 70), (90, 400), (128, 191), (9, 2)] {
+                let in_run = a.iter().filter(|&&node| start <= node && node < end).count();
+                prop_assert_eq!(x.count_in(start..end), in_run);
+            }
             prop_assert_eq!(x.count_common(&y), a.intersection(&b).count());
             prop_assert_eq!(x.is_subset(&y), a.is_subset(&b));
             prop_assert_eq!(x.intersects(&y), !a.is_disjoint(&b));

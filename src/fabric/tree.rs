@@ -82,6 +82,8 @@ pub struct Fabric {
     order: Vec<NodeId>,
     position: Vec<u32>,
     leaf: Vec<u32>,
+    /// By switch: the node indexes of a leaf whose nodes are numbered one after the other; empty for any other switch.
+    runs: Vec<Range<NodeId>>,
     listed: NodeSet,
 }
 
@@ -109,6 +111,9 @@ impl Fabric {
                 fabric.by_level.resize(level + 1, Vec::new());
             }
             fabric.by_level[level].push(SwitchId(id as u32));
+            let nodes = &fabric.order[switch.span.start as usize..switch.span.end as usize];
+            let is_run = level == 0 && nodes.windows(2).all(|pair| pair[1] == pair[0] + 1);
+            fabric.runs.push(if is_run { nodes[0]..nodes[0] + nodes.len() as NodeId } else { 0..0 });
         }
         fabric
     }
@@ -210,6 +215,16 @@ impl Fabric {
     /// The leaf a node hangs on; none if the topology does not list it.
     pub fn leaf_of(&self, node: NodeId) -> Option<SwitchId> {
         self.leaf.get(node as usize).copied().filter(|&s| s != NOWHERE).map(SwitchId)
+    }
+
+    /// How many nodes of a set hang on a leaf.
+    pub fn count_on_leaf(&self, leaf: SwitchId, set: &NodeSet) -> u32 {
+        let run = &self.runs[leaf.0 as usize];
+        if run.is_empty() {
+            self.nodes_under(leaf).iter().filter(|&&node| set.contains(node)).count() as u32
+        } else {
+            set.count_in(run.clone()) as u32
+        }
     }
 
     /// The switch with this number.

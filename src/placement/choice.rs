@@ -1,110 +1,166 @@
 //! The best placement inside one domain, and which domain is best.
 
-use super::candidates::{Counts, fewest_leaves, subtree};
-use super::cover::{Cost, Cover};
+use super::candidates::{Counts, fewest_leaves, holds, subtree};
+use super::cost::Cost;
+use super::cover::{Cover, Solution, is_small};
 use super::greedy;
-use super::hole_cost::{HoleCost, Mix};
+use super::leaf::touched;
+use super::search::Search;
 use super::verdict::Placement;
+use super::window;
 use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
-use crate::request::Request;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Chooses domains and nodes over one fabric; keeps what depends on the fabric alone, and its buffers.
+/// Chooses domains and nodes over one fabric; keeps its buffers from one decision to the next.
 #[derive(Debug, Default)]
 pub struct Chooser {
-    holes: HoleCost,
     /// All nodes of the fabric: what an empty, healthy domain has.
     listed: Counts,
     cover: Cover,
-    /// Costs of domains solved in this decision, by the shape of what is usable in them: on an idle machine most
+    /// Solutions of domains solved in this decision, by the shape of what is usable in them: on an idle machine most
     /// domains look alike.
-    solved: Vec<(u64, Option<Cost>)>,
+    solved: Vec<(u64, Option<Solution>)>,
+    /// The nodes of the best domain that was solved, as it was ranked.
+    kept: Option<(u64, SwitchId)>,
+    kept_nodes: NodeSet,
+    sizes: Vec<u32>,
+}
+
+/// A domain that can hold a gang, with what its best choice is worth; the best is the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ranked {
+    /// Nodes that the gang wants and does not get.
+    short: u32,
+    cost: Cost,
+    /// Usable nodes of the domain: of equals the tightest is best.
+    free: u32,
+    /// The domain.
+    pub domain: SwitchId,
+    /// Which of the gang's uniform sets it is searched in.
+    pub class: u32,
 }
 
 impl Chooser {
-    /// A chooser over a fabric that keeps room for a mix of gangs.
-    pub fn new(fabric: &Fabric, mix: &Mix) -> Self {
+    /// A chooser over a fabric.
+    pub fn new(fabric: &Fabric) -> Self {
         let mut listed = Counts::default();
         listed.count(fabric, fabric.listed());
-        Self { holes: HoleCost::new(fabric, mix), listed, ..Self::default() }
+        Self { listed, ..Self::default() }
     }
 
-    /// Orders domains that can hold a gang from the best to the worst: by the cost of the best choice inside and the
-    /// hole cost above, then the tightest, then the lowest id.
-    pub fn rank(&mut self, fabric: &Fabric, counts: &Counts, request: &Request, domains: &mut Vec<SwitchId>) {
+    /// Adds the domains of the gang's home level that can hold it, with what they are worth.
+    ///
+    /// Only those that could be the best are solved; of the others it is known that they are worse.
+    pub fn rank(&mut self, search: &Search, class: u32, ranked: &mut Vec<Ranked>) {
+        let Search { fabric, counts, request, home, .. } = *search;
         self.solved.clear();
-        let mut ranked: Vec<(u32, Cost, u32, SwitchId)> = domains
-            .drain(..)
-            .map(|domain| {
-                (fewest_leaves(fabric, counts, domain, request.nodes), Cost::NONE, counts.of(domain), domain)
-            })
-            .collect();
-        // Fewer leaves win over all else, so only the domains that need the fewest are worth solving.
-        let fewest = ranked.iter().map(|&(leaves, ..)| leaves).min().unwrap_or(0);
-        for (leaves, cost, _, domain) in &mut ranked {
-            let above = self.cost_above(fabric, counts, *domain, request);
-            *cost = if *leaves == fewest {
-                self.cost(fabric, counts, *domain, request).plus(above)
-            } else {
-                above
-            };
+        self.kept = None;
+        let first = ranked.len();
+        for &domain in &home.domains {
+            if holds(fabric, search.usable, counts, home.segment_level, domain, request, request.at_least) {
+                let nodes = counts.of(domain).min(request.nodes);
+                let fewest = fewest_leaves(fabric, counts, domain, nodes, &mut self.sizes);
+                let (short, cost) = (request.nodes - nodes, Cost::leaves(fewest));
+                ranked.push(Ranked { short, cost, free: counts.of(domain), domain, class });
+            }
         }
+        let ranked = &mut ranked[first..];
+        // No domain is worth more than its bound, so once the bounds are worse than the best there is nothing to find.
         ranked.sort_unstable();
-        domains.extend(ranked.into_iter().map(|(.., domain)| domain));
+        let mut best: Option<Ranked> = None;
+        for domain in ranked {
+            let bound = (domain.short, domain.cost.leaf_count());
+            if best.is_some_and(|best| bound > (best.short, best.cost.leaf_count())) {
+                break;
+            }
+            let (solution, is_fresh) = self.solution(search, domain.domain);
+            if let Some(Solution { nodes, cost }) = solution {
+                domain.short = request.nodes - nodes;
+                domain.cost = match search.shares_nodes {
+                    true => cost,
+                    false => cost.plus(search.cost_above(domain.domain, nodes)),
+                };
+                if best.is_none_or(|best| *domain < best) {
+                    best = Some(*domain);
+                    self.kept = is_fresh.then_some((search.filling, domain.domain));
+                    if is_fresh {
+                        self.kept_nodes.reset(search.usable.size());
+                        self.cover.nodes(search, domain.domain, nodes, &mut self.kept_nodes);
+                    }
+                }
+            }
+        }
     }
 
-    /// The best placement inside one domain; none if its usable nodes do not suffice.
-    pub fn choose(
-        &mut self,
-        fabric: &Fabric,
-        counts: &Counts,
-        usable: &NodeSet,
-        domain: SwitchId,
-        request: &Request,
-    ) -> Option<Placement> {
-        if request.required.as_ref().is_some_and(|required| !required.is_subset(usable)) {
-            return None;
+    /// The best choice inside a domain; none where it is not known, so that all such domains tie. With it, whether its
+    /// tables are at hand.
+    fn solution(&mut self, search: &Search, domain: SwitchId) -> (Option<Solution>, bool) {
+        let fabric = search.fabric;
+        if search.request.strictly_contiguous {
+            let best = window::best(search, domain);
+            return (best.map(|(cost, window)| Solution { nodes: window.len() as u32, cost }), false);
         }
-        let nodes = if request.strictly_contiguous {
-            greedy::unbroken_run(fabric, usable, domain, request)?
-        } else if self.cover.solve(fabric, counts, &self.holes, domain, request).is_some() {
-            self.cover.nodes(fabric, usable, domain, request)
-        } else {
-            greedy::fullest_leaves(fabric, counts, usable, domain, request)?
-        };
-        let fewest = fewest_leaves(fabric, &self.listed, domain, request.nodes);
-        Some(Placement::new(fabric, domain, nodes, fewest))
-    }
-
-    /// What the best choice inside a domain costs; nothing where that is not known, so that all such domains tie.
-    fn cost(&mut self, fabric: &Fabric, counts: &Counts, domain: SwitchId, request: &Request) -> Cost {
-        let solve = |cover: &mut Cover, holes| cover.solve(fabric, counts, holes, domain, request);
-        if request.strictly_contiguous {
-            return Cost::NONE;
+        if !is_small(search, domain) {
+            return (None, false);
         }
-        if request.required.is_some() || fabric.switch(domain).is_leaf() {
-            return solve(&mut self.cover, &self.holes).unwrap_or(Cost::NONE);
+        if !search.nodes_are_alike() {
+            return (self.cover.solve(search, domain), !fabric.switch(domain).is_leaf());
+        }
+        if fabric.switch(domain).is_leaf() {
+            // Nothing to choose among, and on an idle machine there are many leaves to compare.
+            let count = search.counts.of(domain);
+            let nodes = search.request.nodes.min(count);
+            let cost = Cost::leaves(1).plus(Cost::left(count - nodes));
+            let hole = Cost::hole(search.holes.of(0, count, nodes));
+            return (Some(Solution { nodes, cost: cost.plus(hole) }), false);
         }
         let mut hasher = DefaultHasher::new();
         for id in subtree(fabric, domain) {
-            (fabric.switch(id).level, counts.of(id)).hash(&mut hasher);
+            (fabric.switch(id).level, search.counts.of(id)).hash(&mut hasher);
         }
         let shape = hasher.finish();
-        let known = self.solved.iter().find(|(solved, _)| *solved == shape).map(|&(_, cost)| cost);
-        let cost = known.unwrap_or_else(|| {
-            let cost = solve(&mut self.cover, &self.holes);
-            self.solved.push((shape, cost));
-            cost
-        });
-        cost.unwrap_or(Cost::NONE)
+        if let Some(&(_, solution)) = self.solved.iter().find(|(solved, _)| *solved == shape) {
+            return (solution, false);
+        }
+        let solution = self.cover.solve(search, domain);
+        self.solved.push((shape, solution));
+        (solution, true)
     }
 
-    /// The hole cost of taking the gang's nodes from the domains above.
-    fn cost_above(&self, fabric: &Fabric, counts: &Counts, domain: SwitchId, request: &Request) -> Cost {
-        let above = std::iter::successors(fabric.switch(domain).parent, |&id| fabric.switch(id).parent);
-        above.fold(Cost::NONE, |sum, id| {
-            sum.plus(Cost::hole(self.holes.of(fabric.switch(id).level, counts.of(id), request.nodes)))
-        })
+    /// Puts the best placement inside one domain into `placement`; false if its usable nodes do not suffice.
+    pub fn choose(&mut self, search: &Search, domain: SwitchId, placement: &mut Placement) -> bool {
+        let Search { fabric, usable, request, .. } = *search;
+        if request.required.as_ref().is_some_and(|required| !required.is_subset(usable)) {
+            return false;
+        }
+        placement.nodes.reset(usable.size());
+        let nodes = &mut placement.nodes;
+        let found = if self.kept == Some((search.filling, domain)) {
+            nodes.copy_from(&self.kept_nodes);
+            true
+        } else if request.strictly_contiguous {
+            window::choose(search, domain, nodes)
+        } else if is_small(search, domain) {
+            let solution = self.cover.solve(search, domain);
+            solution.into_iter().for_each(|found| self.cover.nodes(search, domain, found.nodes, nodes));
+            solution.is_some()
+        } else {
+            greedy::choose(search, domain, nodes)
+        };
+        if found {
+            let count = placement.nodes.count() as u32;
+            placement.domain = domain;
+            placement.leaves = touched(search, domain, &placement.nodes);
+            let fewest = fewest_leaves(fabric, &self.listed, domain, count, &mut self.sizes);
+            placement.excess = placement.leaves.saturating_sub(fewest);
+        }
+        found
+    }
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self { nodes: NodeSet::default(), domain: SwitchId(0), leaves: 0, excess: 0 }
     }
 }

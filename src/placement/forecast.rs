@@ -2,31 +2,33 @@
 //!
 //! Each node has a release time. In a domain, the k-th smallest of them is when k nodes are free: a selection, not a
 //! replay of the queue. The earliest domain wins, then the one whose nodes stand idle the shortest while it drains, then
-//! the lowest id. Only the winner's nodes are then chosen.
+//! the least hole cost at that moment, then the lowest id. Only the nodes of domains that could win are then chosen.
 
-use super::Planner;
-use super::candidates::{Counts, Home};
-use super::choice::Chooser;
+use super::candidates::Home;
+use super::choice::Ranked;
+use super::pool::Moment;
 use super::releases::Table;
-use super::verdict::{Placement, Verdict};
+use super::verdict::Placement;
+use super::{Planner, classes};
 use crate::cluster::Ledger;
 use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
 use crate::request::{Request, Time};
 
 /// When and where a gang could start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forecast {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forecast<'a> {
     /// The moment: the `now` that was asked with, or later.
     pub start: Time,
     /// The nodes.
-    pub placement: Placement,
+    pub placement: &'a Placement,
 }
 
 impl Planner {
     /// When and where the gang could start on permitted nodes; none if they never suffice.
     ///
-    /// A gang that can start now gets the very nodes that [`Planner::place`] gives it.
+    /// A gang that can start now gets the very nodes that [`Planner::place`] gives it. An elastic gang starts as soon as
+    /// it has the fewest nodes that will do.
     pub fn forecast(
         &mut self,
         fabric: &Fabric,
@@ -35,34 +37,56 @@ impl Planner {
         home: &Home,
         request: &Request,
         now: Time,
-    ) -> Option<Forecast> {
+    ) -> Option<Forecast<'_>> {
         let mut free = permitted.clone();
         free.intersect_with(self.free(ledger, permitted.size(), &request.share, now));
-        if let Verdict::Placed(placement) = self.place(fabric, &free, home, request, &[]) {
-            return Some(Forecast { start: now, placement });
+        if self.place(fabric, ledger, &free, home, request, &[]).is_ok() {
+            return Some(Forecast { start: now, placement: &self.placement });
         }
-        let Self { releases, chooser, counts } = self;
+        let table = self.releases.of(ledger, permitted.size(), &request.share, now);
+        let mut drains: Vec<Drain> = Vec::new();
+        for (class, only) in (0..).zip(classes(request)) {
+            let allowed = |node| permitted.contains(node) && only.is_none_or(|only| only.contains(node));
+            let drain = |&domain| Drain::of(fabric, table, allowed, domain, class, request.at_least as usize);
+            drains.extend(home.domains.iter().filter_map(drain));
+        }
+        drains.sort_unstable();
+        // Counting suffices, unless the nodes must be certain ones, in a row or in segments: then a domain may have to
+        // drain further than its k-th release, and a later one may be earlier.
+        let Self { releases, chooser, holes, pool, placement, .. } = self;
         let table = releases.of(ledger, permitted.size(), &request.share, now);
-        let mut domains: Vec<Drain> = home
-            .domains
-            .iter()
-            .filter_map(|&domain| Drain::of(fabric, table, permitted, domain, request.nodes as usize))
-            .collect();
-        domains.sort_unstable();
-        // Counting suffices, unless the nodes must be certain ones or stand in a row: then a domain may have to drain
-        // further than its k-th release, and a later one may be earlier.
-        let mut best: Option<Forecast> = None;
-        for drain in domains {
-            if best.as_ref().is_some_and(|best| best.start <= drain.enough) {
+        let mut best: Option<(Time, Time, Ranked)> = None;
+        let mut candidate = Placement::default();
+        for drain in drains {
+            if best.is_some_and(|(start, idle, _)| (start, idle) < (drain.enough, drain.idle)) {
                 break;
             }
-            if let Some((start, placement)) = drain.choose(chooser, counts, fabric, table, permitted, request)
-                && best.as_ref().is_none_or(|best| start < best.start)
-            {
-                best = Some(Forecast { start, placement });
+            for moment in drain.moments(fabric, table, permitted) {
+                if best.is_some_and(|(start, ..)| start < moment) {
+                    break;
+                }
+                free.clear();
+                let is_free = |&node: &u32| table.time(node).is_some_and(|time| time <= moment);
+                permitted.iter().filter(is_free).for_each(|node| free.insert(node));
+                let only = request.uniform.get(drain.class as usize);
+                pool.fill(fabric, ledger, &free, only, request, Moment::Later);
+                let mut search = pool.search(fabric, ledger, holes, home, request);
+                let here = Home { domains: vec![drain.domain], ..*home };
+                search.home = &here;
+                let mut worth = Vec::new();
+                chooser.rank(&search, drain.class, &mut worth);
+                if !worth.is_empty() && chooser.choose(&search, drain.domain, &mut candidate) {
+                    let this = (moment, drain.idle, worth[0]);
+                    if best.is_none_or(|best| this < best) {
+                        best = Some(this);
+                        std::mem::swap(placement, &mut candidate);
+                    }
+                    break;
+                }
             }
         }
-        best
+        let (start, ..) = best?;
+        Some(Forecast { start, placement: &self.placement })
     }
 }
 
@@ -74,49 +98,34 @@ struct Drain {
     /// Node-seconds that those nodes stand idle until then.
     idle: Time,
     domain: SwitchId,
+    class: u32,
 }
 
 impl Drain {
     fn of(
         fabric: &Fabric,
         table: &Table,
-        permitted: &NodeSet,
+        allowed: impl Fn(u32) -> bool,
         domain: SwitchId,
+        class: u32,
         nodes: usize,
     ) -> Option<Self> {
-        let mut times: Vec<Time> = fabric
-            .nodes_under(domain)
-            .iter()
-            .filter(|&&node| permitted.contains(node))
-            .filter_map(|&node| table.time(node))
-            .collect();
+        let under = fabric.nodes_under(domain).iter().copied().filter(|&node| allowed(node));
+        let mut times: Vec<Time> = under.filter_map(|node| table.time(node)).collect();
         let last = nodes.checked_sub(1).filter(|&last| last < times.len())?;
         let (sooner, &mut enough, _) = times.select_nth_unstable(last);
         let idle = sooner.iter().map(|&time| enough.saturating_sub(time)).fold(0, Time::saturating_add);
-        Some(Self { enough, idle, domain })
+        Some(Self { enough, idle, domain, class })
     }
 
-    /// The gang's nodes at the first moment that has them.
-    fn choose(
-        &self,
-        chooser: &mut Chooser,
-        counts: &mut Counts,
-        fabric: &Fabric,
-        table: &Table,
-        permitted: &NodeSet,
-        request: &Request,
-    ) -> Option<(Time, Placement)> {
-        let nodes =
-            || fabric.nodes_under(self.domain).iter().copied().filter(|&node| permitted.contains(node));
-        let mut moments: Vec<Time> = nodes().filter_map(|node| table.time(node)).collect();
-        moments.retain(|&time| time >= self.enough);
-        moments.sort_unstable();
-        moments.dedup();
-        moments.into_iter().find_map(|moment| {
-            let free = nodes().filter(|&node| table.time(node).is_some_and(|time| time <= moment));
-            let free = NodeSet::from_nodes(permitted.size(), free);
-            counts.count(fabric, &free);
-            Some((moment, chooser.choose(fabric, counts, &free, self.domain, request)?))
-        })
+    /// The moments at which the domain may have the gang's nodes: when enough are free, and whenever one more is.
+    fn moments(&self, fabric: &Fabric, table: &Table, permitted: &NodeSet) -> impl Iterator<Item = Time> {
+        let under = fabric.nodes_under(self.domain).iter().copied().filter(|&node| permitted.contains(node));
+        let enough = self.enough;
+        let mut later: Vec<Time> =
+            under.filter_map(|node| table.time(node)).filter(|&time| time > enough).collect();
+        later.sort_unstable();
+        later.dedup();
+        std::iter::once(enough).chain(later)
     }
 }

@@ -3,70 +3,76 @@
 //! A *hole* is the free nodes of a domain. For each gang size of the site's mix, a domain of that size's home level can
 //! still take so many gangs: its free nodes divided by the size. The hole cost of a placement is the weighted number of
 //! gangs that no longer fit because of it, summed over all domains on all levels. It is what makes small gangs fill
-//! broken leaves and leave whole ones alone.
+//! broken leaves and leave whole ones alone. Inside a node the same holds for jobs of some of its slots (GPUs).
 //!
 //! The cost of a domain depends only on how many of its nodes are taken, so it adds up over the tree, and the dynamic
 //! programme of [`super::cover`] can minimise it exactly. All in integers.
 
+use super::mix::Mix;
 use crate::fabric::tree::{Fabric, Level};
 
-/// The gang sizes that a site keeps room for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mix {
-    /// Nodes and weight of each size, by size.
-    sizes: Vec<(u32, u64)>,
-}
-
-impl Mix {
-    /// A mix of sizes in nodes with their weights. Sizes of 0 nodes and of no weight count for nothing.
-    pub fn new(sizes: impl IntoIterator<Item = (u32, u64)>) -> Self {
-        let mut sizes: Vec<_> =
-            sizes.into_iter().filter(|&(nodes, weight)| nodes > 0 && weight > 0).collect();
-        sizes.sort_unstable();
-        Self { sizes }
-    }
-}
-
-impl Default for Mix {
-    /// Every power of two up to 65,536 nodes, each as much worth as it has nodes: a node-hour counts the same in a
-    /// gang of any size.
-    fn default() -> Self {
-        Self::new((0..=16).map(|power| (1 << power, 1 << power)))
-    }
-}
-
-/// A mix laid out over a fabric: the sizes whose home is on each level.
+/// A mix laid out over a fabric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HoleCost {
-    by_level: Vec<Vec<(u32, u64)>>,
+    /// By level and number of free nodes: the weighted gangs whose home is that level which such a domain can take.
+    room: Vec<Vec<u64>>,
+    /// The part-node jobs of the mix: slots and weight.
+    parts: Vec<(u32, u64)>,
+    /// By number of slots of a node, and of free ones among them: the weighted part-node jobs that it can take.
+    slots: Vec<Vec<u64>>,
 }
+
+/// Nodes of up to so many slots have tables.
+const TABLED_SLOTS: u32 = 32;
 
 impl HoleCost {
     /// Finds each size's home level: the lowest with a domain that could hold it when empty. Sizes that no domain
     /// could hold count for nothing.
     pub fn new(fabric: &Fabric, mix: &Mix) -> Self {
-        let mut by_level = vec![Vec::new(); fabric.level_count()];
-        let largest = |level: usize| {
-            let domains = fabric.at_level(level as Level).iter();
-            domains.map(|&domain| fabric.switch(domain).node_count()).max().unwrap_or(0)
-        };
-        for &(nodes, weight) in &mix.sizes {
-            if let Some(home) = (0..by_level.len()).find(|&level| largest(level) >= nodes as usize) {
+        let largest: Vec<u32> = (0..fabric.level_count())
+            .map(|level| {
+                let domains = fabric.at_level(level as Level).iter();
+                domains.map(|&domain| fabric.switch(domain).node_count() as u32).max().unwrap_or(0)
+            })
+            .collect();
+        let mut by_level = vec![Vec::new(); largest.len()];
+        for &(nodes, weight) in mix.gangs() {
+            if let Some(home) = largest.iter().position(|&largest| largest >= nodes) {
                 by_level[home].push((nodes, weight));
             }
         }
-        Self { by_level }
+        let room = |(sizes, &largest): (&Vec<(u32, u64)>, &u32)| {
+            let room =
+                |free: u32| sizes.iter().map(|&(nodes, weight)| u64::from(free / nodes) * weight).sum();
+            (0..=largest).map(room).collect()
+        };
+        let room = by_level.iter().zip(&largest).map(room).collect();
+        let parts = mix.parts().to_vec();
+        let slots = |all: u32| (0..=all).map(|free| room_in_slots(&parts, all, free)).collect();
+        Self { room, slots: (0..=TABLED_SLOTS).map(slots).collect(), parts }
     }
 
     /// The weighted number of gangs that a domain of this level loses when `taken` of its `free` nodes are taken.
     pub fn of(&self, level: Level, free: u32, taken: u32) -> u64 {
-        let sizes = self.by_level.get(usize::from(level)).map_or(&[][..], Vec::as_slice);
-        let left = free.saturating_sub(taken);
-        sizes
-            .iter()
-            .map(|&(nodes, weight)| u64::from(free / nodes - left / nodes).saturating_mul(weight))
-            .sum()
+        let room = self.room.get(usize::from(level)).map_or(&[][..], Vec::as_slice);
+        let room = |free: u32| room.get(free as usize).or(room.last()).copied().unwrap_or(0);
+        room(free).saturating_sub(room(free.saturating_sub(taken)))
     }
+
+    /// The weighted number of part-node jobs that a node of `all` slots loses when `taken` of its `free` slots are taken.
+    pub fn of_slots(&self, all: u32, free: u32, taken: u32) -> u64 {
+        let left = free.saturating_sub(taken);
+        match self.slots.get(all as usize) {
+            Some(table) if free <= all => table[free as usize] - table[left as usize],
+            _ => room_in_slots(&self.parts, all, free).saturating_sub(room_in_slots(&self.parts, all, left)),
+        }
+    }
+}
+
+fn room_in_slots(parts: &[(u32, u64)], all: u32, free: u32) -> u64 {
+    // A job of all slots is a gang of one node, which counts on the leaf.
+    let parts = parts.iter().filter(|&&(slots, _)| slots < all);
+    parts.map(|&(slots, weight)| u64::from(free / slots) * weight).sum()
 }
 
 #[cfg(test)]
@@ -77,13 +83,16 @@ mod tests {
     #[test]
     fn a_domain_loses_the_gangs_that_no_longer_fit() {
         // Leaves of four under spines of eight: gangs of 2 and 4 live on leaves, gangs of 8 on spines.
-        let cost =
-            HoleCost::new(&fabric(&[&[4, 4], &[4, 4]]), &Mix::new([(2, 1), (4, 10), (8, 100), (16, 1000)]));
+        let mix = Mix::new([(2, 1), (4, 10), (8, 100), (16, 1000)], [(1, 1), (4, 10), (8, 100)]);
+        let cost = HoleCost::new(&fabric(&[&[4, 4], &[4, 4]]), &mix);
         assert_eq!(cost.of(0, 4, 1), 10 + 1, "a whole leaf is broken");
         assert_eq!(cost.of(0, 3, 1), 0, "the odd node of a broken leaf");
         assert_eq!(cost.of(0, 2, 2), 1);
         assert_eq!(cost.of(1, 8, 1), 100);
         assert_eq!(cost.of(1, 7, 3), 0);
         assert_eq!(cost.of(2, 16, 16), 0, "no such level: gangs of 16 have no home here");
+        assert_eq!(cost.of_slots(8, 8, 1), 10 + 1);
+        assert_eq!(cost.of_slots(8, 7, 3), 3, "4 of them still fit");
+        assert_eq!(cost.of_slots(4, 4, 4), 4, "a gang of one node counts on the leaf");
     }
 }

@@ -2,16 +2,8 @@
 
 use crate::fabric::tree::{Fabric, Level, SwitchId};
 use crate::nodeset::NodeSet;
+use crate::request::{JobId, Time};
 use std::fmt;
-
-/// What became of a gang.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Its nodes.
-    Placed(Placement),
-    /// Why it waits.
-    Refused(Refusal),
-}
 
 /// A gang's nodes, all under one switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,19 +18,8 @@ pub struct Placement {
     pub excess: u32,
 }
 
-impl Placement {
-    /// A placement of these nodes in a domain that holds them and that would need the fewest leaves if it were empty.
-    pub fn new(fabric: &Fabric, domain: SwitchId, nodes: NodeSet, fewest: u32) -> Self {
-        let mut leaves: Vec<_> = nodes.iter().filter_map(|node| fabric.leaf_of(node)).collect();
-        leaves.sort_unstable();
-        leaves.dedup();
-        let leaves = leaves.len() as u32;
-        Self { nodes, domain, leaves, excess: leaves.saturating_sub(fewest) }
-    }
-}
-
-/// Why a gang waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a gang waits: what a decision knows anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// How many nodes it needs in one domain.
     pub needed: u32,
@@ -49,25 +30,75 @@ pub struct Refusal {
 }
 
 /// The domain that comes nearest to holding a gang.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Best {
     /// Its switch.
-    pub name: String,
+    pub domain: SwitchId,
     /// Nodes that the gang could use now.
     pub usable: u32,
     /// Nodes in all.
     pub size: u32,
 }
 
-impl fmt::Display for Refusal {
+/// Why a gang waits, for how long, and what would start instead: what people ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// What is missing.
+    pub refusal: Refusal,
+    /// The domain that will have the gang's nodes first, and when; none if no domain ever will.
+    pub drains: Option<(SwitchId, Time)>,
+    /// The jobs that stand in the way there, the one that ends last first.
+    pub blockers: Vec<JobId>,
+    /// What would start now.
+    pub instead: Vec<Instead>,
+}
+
+/// A request that would start now in the place of one that does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Instead {
+    /// So many gangs of so many nodes each.
+    Parts {
+        /// How many gangs.
+        gangs: u32,
+        /// Nodes of each.
+        nodes: u32,
+    },
+    /// One gang of fewer nodes.
+    Fewer {
+        /// Its nodes.
+        nodes: u32,
+    },
+    /// The gang as it is, in a domain of a higher level.
+    Wider {
+        /// The level.
+        level: Level,
+    },
+}
+
+impl Refusal {
+    /// The refusal in words.
+    pub fn describe<'a>(&'a self, fabric: &'a Fabric) -> impl fmt::Display + use<'a> {
+        fmt::from_fn(move |f| {
+            match self.level {
+                0 => write!(f, "needs {} nodes under one leaf", self.needed)?,
+                level => write!(f, "needs {} nodes under one switch of level {level}", self.needed)?,
+            }
+            match self.best {
+                Some(Best { domain, usable, size }) => {
+                    write!(f, "; best {} has {usable} free of {size}", fabric.switch(domain).name)
+                }
+                None => f.write_str("; no switch has any"),
+            }
+        })
+    }
+}
+
+impl fmt::Display for Instead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.level {
-            0 => write!(f, "needs {} nodes under one leaf", self.needed)?,
-            level => write!(f, "needs {} nodes under one switch of level {level}", self.needed)?,
-        }
-        match &self.best {
-            Some(best) => write!(f, "; best {} has {} free of {}", best.name, best.usable, best.size),
-            None => f.write_str("; no switch has any"),
+        match self {
+            Self::Parts { gangs, nodes } => write!(f, "{gangs} x {nodes} nodes would start now"),
+            Self::Fewer { nodes } => write!(f, "{nodes} nodes would start now"),
+            Self::Wider { level } => write!(f, "under a switch of level {level} it would start now"),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::lifecycle;
 use super::state::{Promise, State, with};
 use crate::cluster::Ledger;
 use crate::nodeset::NodeSet;
-use crate::placement::verdict::{Placement, Refusal, Verdict};
+use crate::placement::verdict::{Placement, Refusal};
 use crate::placement::{Planner, domain_nodes};
 use crate::request::{Request, Time};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -88,12 +88,20 @@ pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<
         let mut first_refusal = None;
         for request in gang.requests() {
             let usable = usable(&mut state.planner, &state.ledger, gang, permitted, request);
-            match state.planner.place(fabric, &usable, home, request, refused) {
-                Verdict::Placed(placement) => return Ok(placement),
-                Verdict::Refused(refusal) => first_refusal = first_refusal.or(Some(refusal)),
+            match state.planner.place(fabric, &state.ledger, &usable, home, request, refused) {
+                Ok(placement) => return Ok(placement.clone()),
+                Err(refusal) => first_refusal = first_refusal.or(Some(refusal)),
             }
         }
         Err(first_refusal.unwrap_or_else(|| gang.never()))
+    })
+}
+
+/// A refusal in words.
+pub fn describe(refusal: &Refusal) -> String {
+    with(|state| {
+        let words = state.fabric.as_ref().map(|fabric| refusal.describe(fabric).to_string());
+        words.unwrap_or_default()
     })
 }
 
@@ -139,22 +147,21 @@ pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast>
         let (fabric, home) = (state.fabric.as_ref()?, gang.home.as_ref()?);
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
-        let mut best: Option<(crate::placement::forecast::Forecast, &Request)> = None;
+        let mut best: Option<(Time, Placement, &Request)> = None;
         for request in gang.requests() {
             let found = state.planner.forecast(fabric, &state.ledger, &nodes, home, request, now);
             if let Some(found) = found
-                && best.as_ref().is_none_or(|(best, _)| found.start < best.start)
+                && best.as_ref().is_none_or(|(best, ..)| found.start < *best)
             {
-                best = Some((found, request));
+                best = Some((found.start, found.placement.clone(), request));
             }
         }
-        let (found, request) = best?;
-        let placement = found.placement;
+        let (start, placement, request) = best?;
         let whole = placement.nodes.iter().map(|node| state.ledger.cpus(node)).fold(0, u32::saturating_add);
         let shares = request.nodes.saturating_mul(request.share.cpus);
         let mistrusted = state.mistrusted.get(&gang.job).is_some_and(|&until| until > now);
         Some(Forecast {
-            start: found.start,
+            start,
             total_cpus: if request.share.whole_node { whole } else { shares },
             ask_inside: mistrusted.then(|| domain_nodes(fabric, placement.domain, &nodes)),
             placement,
@@ -200,10 +207,9 @@ impl State {
     fn size(&mut self, demand: &Demand, nodes: u32) -> Gang {
         let (even, floor) = demand.shares(nodes, &mut self.kinds);
         let request = |share| Request {
-            nodes,
-            share,
             required: demand.required.clone(),
             strictly_contiguous: demand.strictly_contiguous,
+            ..Request::new(nodes, share)
         };
         let floor = (floor != even).then(|| request(floor));
         let even = request(even);

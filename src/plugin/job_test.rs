@@ -206,7 +206,8 @@ impl<'a> Call<'a> {
                     refused.push(placement.nodes);
                 }
                 Err(refusal) => {
-                    log::debug(format_args!("JobId={} waits: {refusal}", gang.job.0));
+                    let why = decisions::describe(&refusal);
+                    log::debug(format_args!("JobId={} waits: {why}", gang.job.0));
                     break;
                 }
             }

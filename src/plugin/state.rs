@@ -15,7 +15,7 @@ use crate::fabric::tree::Fabric;
 use crate::fabric::{self, NodeNames, TopologyFile};
 use crate::nodeset::NodeSet;
 use crate::placement::Planner;
-use crate::placement::hole_cost::Mix;
+use crate::placement::mix::Mix;
 use crate::placement::verdict::Placement;
 use crate::policy::Policy;
 use crate::request::{JobId, Time};
