@@ -19,9 +19,11 @@ mod openb;
 mod philly;
 mod sacct;
 mod swf;
+mod synthetic;
 mod table;
 
 pub use error::TraceError;
+pub use synthetic::Synthetic;
 
 use crate::request::Time;
 use lines::Lines;
