@@ -21,4 +21,6 @@ pub mod placement;
 pub mod plugin;
 pub mod policy;
 pub mod request;
+#[cfg(feature = "cli")]
+pub mod simulator;
 pub mod slurm_conf;
