@@ -14,7 +14,7 @@ use std::process::Command;
 const DEFAULT_SLURM_CONF: &str = "/etc/slurm/slurm.conf";
 
 /// Where the cluster's files are.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterArgs {
     /// slurm.conf [default: with --live the controller's, else $SLURM_CONF, else /etc/slurm/slurm.conf]
@@ -68,6 +68,11 @@ pub fn source(path: &Path) -> io::Result<String> {
 }
 
 impl ClusterArgs {
+    /// A topology file alone: the nodes are those that it names.
+    pub fn alone(topology: &Path) -> Self {
+        Self { topology: Some(topology.into()), alone: true, ..Self::default() }
+    }
+
     /// Reads all that the options name. Without slurm.conf the nodes are those that the topology file names, and
     /// those of the topology `also`.
     ///

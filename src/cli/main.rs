@@ -8,6 +8,7 @@ mod install;
 mod partitions;
 mod picture;
 mod report;
+mod sim;
 mod topo;
 
 use clap::{Parser, Subcommand};
@@ -29,12 +30,14 @@ const EXAMPLES: &str = "Examples:
   lockstep check                                the cluster of /etc/slurm/slurm.conf
   lockstep check --topology new.conf --against /etc/slurm/topology.conf
   lockstep topo --topology topology.conf --alone   a file without its slurm.conf
-  lockstep topo --svg fabric.svg                the fabric as a picture";
+  lockstep topo --svg fabric.svg                the fabric as a picture
+  lockstep sim --nodes 512 --load 0.9           how Lockstep and others would place a day's jobs";
 
 #[derive(Subcommand)]
 enum Command {
     Check(check::Args),
     Topo(topo::Args),
+    Sim(sim::Args),
     Generate(generate::Args),
 }
 
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Topo(args) => topo::run(&args),
+        Command::Sim(args) => sim::run(&args),
         Command::Generate(args) => generate::run(&args),
     };
     done.unwrap_or_else(|failure| {

@@ -13,7 +13,7 @@ use super::{Planner, classes};
 use crate::cluster::Ledger;
 use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
-use crate::request::{Request, Time};
+use crate::request::{Request, Share, Time};
 
 /// When and where a gang could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,25 @@ impl Planner {
         }
         let (start, ..) = best?;
         Some(Forecast { start, placement: &self.placement })
+    }
+}
+
+impl Planner {
+    /// When so many permitted nodes can give a share, wherever they are, and which can then; none if they never suffice.
+    pub fn first_free(
+        &mut self,
+        ledger: &Ledger,
+        permitted: &NodeSet,
+        share: &Share,
+        nodes: u32,
+        now: Time,
+    ) -> Option<(Time, NodeSet)> {
+        let table = self.releases.of(ledger, permitted.size(), share, now);
+        let mut times: Vec<Time> = permitted.iter().filter_map(|node| table.time(node)).collect();
+        let last = (nodes as usize).checked_sub(1).filter(|&last| last < times.len())?;
+        let time = *times.select_nth_unstable(last).1;
+        let by_then = |&node: &u32| table.time(node).is_some_and(|release| release <= time);
+        Some((time, NodeSet::from_nodes(permitted.size(), permitted.iter().filter(by_then))))
     }
 }
 
