@@ -1,7 +1,9 @@
 //! The gangs that a site keeps room for: how large they are, and how much each size is worth.
 //!
 //! The site names them, or they are learnt from the jobs that were submitted: a [`History`] weighs each size by the
-//! slot-hours that jobs of it asked for, and forgets half of what it knows every [`HALF_LIFE`].
+//! node-hours that gangs of it asked for, and forgets half of what it knows every [`HALF_LIFE`]. Only a site's own mix has
+//! jobs that take a part of a node: keeping room for those inside nodes leaves more nodes in use, and gangs without whole
+//! ones, than taking the tightest node does (docs/evaluation.md).
 
 use crate::request::Time;
 use std::collections::BTreeMap;
@@ -12,9 +14,6 @@ pub struct Mix {
     gangs: Vec<(u32, u64)>,
     parts: Vec<(u32, u64)>,
 }
-
-/// What a node is worth in the weights of a mix that is not the site's own.
-const NODE: u64 = 64;
 
 impl Mix {
     /// A mix of gangs (nodes, weight) and of jobs that take a part of one node (slots, weight). Sizes of 0 and of no
@@ -32,17 +31,6 @@ impl Mix {
         Self { gangs: counted(gangs), parts: counted(parts) }
     }
 
-    /// Every power of two, on nodes of so many slots, each as much worth as it has slots: a slot-hour counts the same in
-    /// a job of any size.
-    pub fn of_all_sizes(node_slots: u32) -> Self {
-        let powers = || (0..=16).map(|power| 1u32 << power);
-        let worth = |slots: u32| u64::from(slots) * NODE / u64::from(node_slots.max(1));
-        Self::new(
-            powers().map(|nodes| (nodes, u64::from(nodes) * NODE)),
-            powers().take_while(|&slots| slots < node_slots).map(|slots| (slots, worth(slots).max(1))),
-        )
-    }
-
     /// Gang sizes in nodes with their weights, by size.
     pub fn gangs(&self) -> &[(u32, u64)] {
         &self.gangs
@@ -55,9 +43,10 @@ impl Mix {
 }
 
 impl Default for Mix {
-    /// All sizes on nodes of eight slots.
+    /// Gangs of every power of two up to 65,536 nodes, each as much worth as it has nodes: a node-hour counts the same in
+    /// a gang of any size.
     fn default() -> Self {
-        Self::of_all_sizes(8)
+        Self::new((0..=16).map(|power| (1 << power, 1 << power)), [])
     }
 }
 
@@ -65,19 +54,21 @@ impl Default for Mix {
 pub const HALF_LIFE: Time = 7 * 24 * 3600;
 /// How many sizes a learnt mix has at most: the heaviest ones.
 const SIZES: usize = 16;
+/// What a node is worth in a learnt mix, so that shares of it are whole numbers.
+const NODE: u64 = 64;
 
-/// A decayed histogram of the jobs that were submitted.
+/// A decayed histogram of the gangs that were submitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// Slot-seconds by the job's slots.
-    asked: BTreeMap<u64, u64>,
+    /// Node-seconds by the gang's nodes.
+    asked: BTreeMap<u32, u64>,
     /// When they were halved last.
     halved: Option<Time>,
 }
 
 impl History {
-    /// Takes note of a job that asks for so many slots in all and so many seconds.
-    pub fn record(&mut self, now: Time, slots: u64, seconds: Time) {
+    /// Takes note of a gang that asks for so many nodes and seconds.
+    pub fn record(&mut self, now: Time, nodes: u32, seconds: Time) {
         let halved = *self.halved.get_or_insert(now);
         let half_lives = u32::try_from(now.saturating_sub(halved).max(0) / HALF_LIFE).unwrap_or(u32::MAX);
         if half_lives > 0 {
@@ -86,34 +77,26 @@ impl History {
             self.halved = Some(halved + Time::from(half_lives) * HALF_LIFE);
         }
         let seconds = u64::try_from(seconds).unwrap_or(0);
-        let asked = self.asked.entry(slots).or_default();
-        *asked = asked.saturating_add(slots.saturating_mul(seconds));
+        let asked = self.asked.entry(nodes).or_default();
+        *asked = asked.saturating_add(seconds.saturating_mul(nodes.into()));
     }
 
-    /// The mix of the jobs so far on nodes of so many slots: each size is worth its slots times the share of all
-    /// slot-hours that it asked for. None while nothing was recorded.
-    pub fn mix(&self, node_slots: u32) -> Option<Mix> {
-        let node_slots = u64::from(node_slots.max(1));
-        let mut heaviest: Vec<(u64, u64)> =
-            self.asked.iter().map(|(&slots, &asked)| (asked, slots)).collect();
-        heaviest.sort_unstable_by_key(|&(asked, slots)| (std::cmp::Reverse(asked), slots));
+    /// The mix of the gangs so far: each size is worth its nodes times the share of all node-hours that it asked for.
+    /// None while nothing was recorded.
+    pub fn mix(&self) -> Option<Mix> {
+        let mut heaviest: Vec<(u64, u32)> =
+            self.asked.iter().map(|(&nodes, &asked)| (asked, nodes)).collect();
+        heaviest.sort_unstable_by_key(|&(asked, nodes)| (std::cmp::Reverse(asked), nodes));
         heaviest.truncate(SIZES);
         let total: u128 = heaviest.iter().map(|&(asked, _)| u128::from(asked)).sum();
-        if total == 0 {
-            return None;
-        }
-        let size = |size: u64| u32::try_from(size).unwrap_or(u32::MAX);
-        let worth = |slots: u64, asked: u64| {
-            // As if all sizes had asked for the same, a node would be worth as much as in a mix of all sizes.
+        let worth = |nodes: u32, asked: u64| {
+            // As if all sizes had asked for the same, a node is worth the same in each.
             let share = u128::from(asked) * heaviest.len() as u128;
-            let worth = u128::from(slots) * u128::from(NODE) * share / total / u128::from(node_slots);
+            let worth = u128::from(nodes) * u128::from(NODE) * share / total;
             u64::try_from(worth).unwrap_or(u64::MAX).clamp(1, 1 << 40)
         };
-        let (parts, gangs): (Vec<_>, Vec<_>) = heaviest.iter().partition(|&&(_, slots)| slots < node_slots);
-        Some(Mix::new(
-            gangs.into_iter().map(|(asked, slots)| (size(slots.div_ceil(node_slots)), worth(slots, asked))),
-            parts.into_iter().map(|(asked, slots)| (size(slots), worth(slots, asked))),
-        ))
+        let gangs = heaviest.iter().map(|&(asked, nodes)| (nodes, worth(nodes, asked)));
+        (total > 0).then(|| Mix::new(gangs, []))
     }
 }
 
@@ -122,17 +105,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_history_weighs_by_slot_hours_and_forgets() {
+    fn a_history_weighs_by_node_hours_and_forgets() {
         let mut history = History::default();
-        assert_eq!(history.mix(8), None);
-        history.record(0, 1, 6400);
-        history.record(0, 64, 100);
-        // Equal slot-hours: a gang of 8 nodes is worth 8 nodes, a slot an eighth of one.
-        assert_eq!(history.mix(8), Some(Mix::new([(8, 8 * NODE)], [(1, NODE / 8)])));
-        history.record(HALF_LIFE, 1, 3200);
-        // The old half counts half: 6,400 slot-seconds of single slots against 3,200 of gangs.
-        assert_eq!(history.mix(8), Some(Mix::new([(8, 8 * NODE * 2 / 3)], [(1, NODE / 8 * 4 / 3)])));
-        history.record(40 * HALF_LIFE, 16, 10);
-        assert_eq!(history.mix(8), Some(Mix::new([(2, 2 * NODE)], [])));
+        assert_eq!(history.mix(), None);
+        history.record(0, 1, 800);
+        history.record(0, 8, 100);
+        // Equal node-hours: a gang of 8 nodes is worth 8 nodes.
+        assert_eq!(history.mix(), Some(Mix::new([(1, NODE), (8, 8 * NODE)], [])));
+        history.record(HALF_LIFE, 1, 400);
+        // The old half counts half: 800 node-seconds of single nodes against 400 of gangs.
+        assert_eq!(history.mix(), Some(Mix::new([(1, NODE * 4 / 3), (8, 8 * NODE * 2 / 3)], [])));
+        history.record(40 * HALF_LIFE, 2, 10);
+        assert_eq!(history.mix(), Some(Mix::new([(2, 2 * NODE)], [])));
     }
 }

@@ -215,8 +215,10 @@ fn one_gpu_goes_where_it_breaks_least() {
     };
     let share =
         |gpus| Share { whole_node: false, cpus: 1, memory: Memory::Megabytes(0), gres: vec![(gpu, gpus)] };
+    // The site keeps room for pairs and fours inside nodes.
+    let mix = Mix::new([(1, 8), (2, 16)], [(2, 2), (4, 4)]);
     let place = |ledger: &Ledger, gpus| {
-        let (mut planner, request) = (Planner::new(&fabric, &Mix::default()), Request::new(1, share(gpus)));
+        let (mut planner, request) = (Planner::new(&fabric, &mix), Request::new(1, share(gpus)));
         let free = planner.free(ledger, 4, &request.share, 0).clone();
         let home = planner.home(&fabric, fabric.listed(), &request).unwrap();
         nodes(planner.place(&fabric, ledger, &free, &home, &request, &[]).cloned())

@@ -39,7 +39,8 @@ impl Easy {
     /// Tries to start a job now; false if it must wait.
     fn try_start(&mut self, world: &mut World, job: u32) -> bool {
         let (facts, request) = (world.job(job), world.request(job));
-        let reserved = self.reservation.as_ref().filter(|reservation| world.now + facts.limit > reservation.start);
+        let reserved =
+            self.reservation.as_ref().filter(|reservation| world.now + facts.limit > reservation.start);
         let keeps_off = usize::from(reserved.is_some());
         if self.refused[facts.shape][keeps_off] {
             return false;
@@ -96,6 +97,7 @@ impl Easy {
 
 impl Scheduler for Easy {
     fn schedule(&mut self, world: &mut World, news: &News) {
+        news.submitted.iter().for_each(|&job| self.placers.learn(world, job));
         self.refused.clear();
         self.refused.resize(world.workload.shapes.len(), [false; 2]);
         if !news.freed && self.reservation.is_some() {

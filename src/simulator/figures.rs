@@ -146,7 +146,7 @@ impl<'a> Gathering<'a> {
         Self {
             machine,
             workload,
-            mix: Mix::of_all_sizes(machine.gpus_per_node),
+            mix: Mix::default(),
             window: (warm, last),
             step: (last / SAMPLES).max(1),
             now: 0,
@@ -249,11 +249,12 @@ impl<'a> Gathering<'a> {
         again(&mut series.leaves);
     }
 
-    /// A job starts.
-    pub fn start(&mut self, job: &Job, nodes: &[NodeId], rate: f64, levels_beyond: usize, now: Time) {
+    /// A job starts, perhaps not for the first time; only then its wait and its placement count.
+    pub fn start(&mut self, job: &Job, running: &Running, levels_beyond: usize, is_first: bool) {
+        let Running { nodes, since: now, rate } = running;
         self.busy += u64::from(job.gpus);
         self.useful += f64::from(job.gpus) * rate;
-        let counts = (self.window.0..=self.window.1).contains(&job.submit);
+        let counts = is_first && (self.window.0..=self.window.1).contains(&job.submit);
         if job.nodes > 1 {
             self.gang_nodes += nodes.len() as u64;
             self.contiguous += u64::from(fragmentation::contiguous_nodes(&self.machine.fabric, nodes));

@@ -29,7 +29,8 @@ impl Machine {
         let under = |s: usize| (s * spine as usize..((s + 1) * spine as usize).min(leaf_count)).collect();
         let spines = (0..spine_count).map(|s| Below::Switches(under(s)));
         let core = Below::Switches((leaf_count..leaf_count + spine_count).collect());
-        let named = |(kind, below): (&str, Below), number: usize| Declared { name: format!("{kind}{number}"), below };
+        let named =
+            |(kind, below): (&str, Below), number: usize| Declared { name: format!("{kind}{number}"), below };
         let mut declared: Vec<Declared> =
             leaves.enumerate().map(|(i, below)| named(("leaf", below), i + 1)).collect();
         declared.extend(spines.enumerate().map(|(i, below)| named(("spine", below), i + 1)));

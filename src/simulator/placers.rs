@@ -6,7 +6,7 @@ use super::world::World;
 use crate::nodeset::NodeSet;
 use crate::placement::Planner;
 use crate::placement::candidates::Home;
-use crate::placement::mix::Mix;
+use crate::placement::mix::{History, Mix};
 use crate::placement::victims::Candidate;
 use crate::request::{JobId, Time};
 
@@ -15,19 +15,28 @@ pub struct Placers {
     /// Keeps account of which nodes are free; decides, where the way is Lockstep's.
     planner: Planner,
     rule: Rule,
+    /// What was submitted, for those who keep room for more of the like.
+    history: Option<History>,
+    submitted: u64,
 }
+
+/// After how many submissions the mix that room is kept for is worked out again.
+const LEARN_EVERY: u64 = 256;
+
+/// The nodes for so many workers, out of the usable ones.
+type BestEffort = Box<dyn FnMut(&Machine, &NodeSet, u32) -> Option<NodeSet>>;
 
 enum Rule {
     /// One domain of the home level; by request number, where that is.
     Gang(Vec<Option<Home>>),
     /// Any nodes, as good as the rule can.
-    BestEffort(Box<dyn FnMut(&Machine, &NodeSet, u32) -> Option<NodeSet> + Send>),
+    BestEffort(BestEffort),
 }
 
 impl Placers {
     /// Lockstep.
     pub fn lockstep(machine: &Machine) -> Self {
-        Self::gang(machine, &Mix::of_all_sizes(machine.gpus_per_node))
+        Self { history: Some(History::default()), ..Self::gang(machine, &Mix::default()) }
     }
 
     /// Lockstep without hole cost: the fewest leaves, then the tightest fit.
@@ -36,13 +45,19 @@ impl Placers {
     }
 
     fn gang(machine: &Machine, mix: &Mix) -> Self {
-        Self { planner: Planner::new(&machine.fabric, mix), rule: Rule::Gang(Vec::new()) }
+        Self {
+            planner: Planner::new(&machine.fabric, mix),
+            rule: Rule::Gang(Vec::new()),
+            history: None,
+            submitted: 0,
+        }
     }
 
     /// Stock Slurm with topology/tree.
     pub fn slurm_tree(machine: &Machine) -> Self {
         let mut rules = SlurmTree::default();
-        let place = move |machine: &Machine, usable: &NodeSet, nodes| rules.place(&machine.fabric, usable, nodes);
+        let place =
+            move |machine: &Machine, usable: &NodeSet, nodes| rules.place(&machine.fabric, usable, nodes);
         Self::best_effort(machine, Box::new(place))
     }
 
@@ -56,11 +71,22 @@ impl Placers {
         Self::best_effort(machine, Box::new(place))
     }
 
-    fn best_effort(
-        machine: &Machine,
-        place: Box<dyn FnMut(&Machine, &NodeSet, u32) -> Option<NodeSet> + Send>,
-    ) -> Self {
-        Self { planner: Planner::new(&machine.fabric, &Mix::new([], [])), rule: Rule::BestEffort(place) }
+    fn best_effort(machine: &Machine, place: BestEffort) -> Self {
+        let planner = Planner::new(&machine.fabric, &Mix::new([], []));
+        Self { planner, rule: Rule::BestEffort(place), history: None, submitted: 0 }
+    }
+
+    /// Takes note of a job that was submitted.
+    pub fn learn(&mut self, world: &World, job: u32) {
+        let Some(history) = &mut self.history else { return };
+        let job = world.job(job);
+        history.record(world.now, job.nodes, job.limit);
+        self.submitted += 1;
+        if self.submitted.is_multiple_of(LEARN_EVERY)
+            && let Some(mix) = history.mix()
+        {
+            self.planner.set_mix(&world.machine.fabric, &mix);
+        }
     }
 
     /// Which nodes are free.
@@ -87,12 +113,18 @@ impl Placers {
         match &mut self.rule {
             Rule::Gang(homes) => {
                 let home = home(&mut self.planner, homes, world, job)?;
-                let forecast = self.planner.forecast(fabric, &world.ledger, &world.up, home, request, world.now);
+                let forecast =
+                    self.planner.forecast(fabric, &world.ledger, &world.up, home, request, world.now);
                 forecast.map(|forecast| (forecast.start, forecast.placement.nodes.clone()))
             }
             Rule::BestEffort(place) => {
-                let (start, usable) =
-                    self.planner.first_free(&world.ledger, &world.up, &request.share, request.nodes, world.now)?;
+                let (start, usable) = self.planner.first_free(
+                    &world.ledger,
+                    &world.up,
+                    &request.share,
+                    request.nodes,
+                    world.now,
+                )?;
                 Some((start, place(world.machine, &usable, request.nodes)?))
             }
         }
@@ -109,7 +141,8 @@ impl Placers {
         match &mut self.rule {
             Rule::Gang(homes) => {
                 let home = home(&mut self.planner, homes, world, job)?;
-                let found = self.planner.victims(fabric, &world.ledger, &world.up, home, request, candidates)?;
+                let found =
+                    self.planner.victims(fabric, &world.ledger, &world.up, home, request, candidates)?;
                 Some((found.victims, found.placement.nodes))
             }
             Rule::BestEffort(place) => {
@@ -125,7 +158,8 @@ impl Placers {
                     let usable = NodeSet::from_nodes(world.up.size(), world.up.iter().filter(gives));
                     place(world.machine, &usable, request.nodes)
                 })?;
-                victims.retain(|&victim| world.ledger.nodes_of(victim).iter().any(|&node| nodes.contains(node)));
+                victims
+                    .retain(|&victim| world.ledger.nodes_of(victim).iter().any(|&node| nodes.contains(node)));
                 Some((victims, nodes))
             }
         }

@@ -54,7 +54,8 @@ impl Workload {
     pub fn new(trace: &Trace, machine: &Machine, reading: Reading) -> Self {
         let mut draw = Draws::new(reading.seed);
         let mut known: HashMap<u32, Option<usize>> = HashMap::new();
-        let mut workload = Self { jobs: Vec::with_capacity(trace.jobs.len()), shapes: Vec::new(), too_large: 0 };
+        let mut workload =
+            Self { jobs: Vec::with_capacity(trace.jobs.len()), shapes: Vec::new(), too_large: 0 };
         let per_node = machine.gpus_per_node;
         let roots = || machine.fabric.switches().filter(|(_, switch)| switch.parent.is_none());
         let largest = roots().map(|(_, root)| root.node_count() as u32).max().unwrap_or(0);

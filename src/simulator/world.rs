@@ -101,7 +101,12 @@ impl<'a> World<'a> {
     }
 
     /// Runs all jobs to their end.
-    pub fn run(mut self, mut scheduler: impl Scheduler, method: Method, mut progress: impl FnMut(usize)) -> Figures {
+    pub fn run(
+        mut self,
+        mut scheduler: impl Scheduler,
+        method: Method,
+        mut progress: impl FnMut(usize),
+    ) -> Figures {
         let jobs = &self.workload.jobs;
         let (mut next, mut ended, mut told) = (0, 0, 0);
         while ended < jobs.len() {
@@ -193,8 +198,9 @@ impl<'a> World<'a> {
         let rate = rates.get(beyond).or(rates.last()).copied().unwrap_or(1.0);
         let end = self.now + (facts.run as f64 / rate).ceil() as Time;
         self.events.push(Reverse((end, Event::End(job, self.starts[job as usize]))));
-        self.gathering.start(facts, &nodes, rate, beyond, self.now);
-        self.running[job as usize] = Some(Running { nodes, since: self.now, rate });
+        let running = Running { nodes, since: self.now, rate };
+        self.gathering.start(facts, &running, beyond, self.starts[job as usize] == 0);
+        self.running[job as usize] = Some(running);
     }
 
     /// Stops a running job before its end; it waits again.

@@ -60,7 +60,13 @@ pub struct Args {
     gpus_per_node: u32,
 
     /// What to compare
-    #[arg(long, value_delimiter = ',', value_name = "PLACER", default_value = "lockstep,slurm-tree,first-fit,pack,pods", help_heading = "Assumptions")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "PLACER",
+        default_value = "lockstep,slurm-tree,first-fit,pack,pods",
+        help_heading = "Assumptions"
+    )]
     placers: Vec<Placer>,
     /// The speed of a gang that lies 0, 1, 2, ... levels beyond its home level
     #[arg(long, value_delimiter = ',', value_name = "RATE", default_value = "1,0.8,0.55", value_parser = rate, help_heading = "Assumptions")]
@@ -214,7 +220,8 @@ fn compare(
     methods: &[Method],
 ) -> Vec<Figures> {
     let bars = MultiProgress::new();
-    let style = ProgressStyle::with_template("{prefix:>10} {bar:40} {human_pos} of {human_len} jobs, {eta} left");
+    let style =
+        ProgressStyle::with_template("{prefix:>10} {bar:40} {human_pos} of {human_len} jobs, {eta} left");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let work: Vec<(Method, ProgressBar)> = methods
         .iter()
@@ -254,7 +261,8 @@ impl Args {
         };
         let cluster = ClusterArgs::alone(topology).read(None)?;
         report::to_stderr(&cluster.diagnostics);
-        let fabric = cluster.reading.fabric.ok_or_else(|| format!("{} gives no fabric", topology.display()))?;
+        let fabric =
+            cluster.reading.fabric.ok_or_else(|| format!("{} gives no fabric", topology.display()))?;
         Ok(Machine { fabric, gpus_per_node: self.gpus_per_node })
     }
 
@@ -262,7 +270,13 @@ impl Args {
         let Some(file) = &self.trace else {
             let jobs = self.jobs.unwrap_or(5_000) as usize;
             let load = self.load.unwrap_or(0.9);
-            let made_up = Synthetic { jobs, load, capacity_devices: machine.gpus(), seed: self.seed, ..Synthetic::default() };
+            let made_up = Synthetic {
+                jobs,
+                load,
+                capacity_devices: machine.gpus(),
+                seed: self.seed,
+                ..Synthetic::default()
+            };
             let made_up = Synthetic { mix: self.mix.clone().unwrap_or(made_up.mix.clone()), ..made_up };
             return Ok(made_up.generate());
         };
@@ -272,7 +286,11 @@ impl Args {
         }
         if let Some(load) = self.load {
             if trace.offered_load(machine.gpus()).is_none() {
-                return Err(format!("{}: all jobs come at once, so there is no load to meet", file.display()).into());
+                return Err(format!(
+                    "{}: all jobs come at once, so there is no load to meet",
+                    file.display()
+                )
+                .into());
             }
             trace.scale_to_load(load, machine.gpus());
         }

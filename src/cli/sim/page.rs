@@ -15,8 +15,13 @@ const HEIGHT: u32 = 260;
 const CELLS: (usize, usize) = (120, 64);
 
 /// A colour for each placer, told apart also by those who see few colours.
-const COLORS: [RGBColor; 5] =
-    [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167), RGBColor(86, 86, 86)];
+const COLORS: [RGBColor; 5] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 86, 86),
+];
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:60rem;margin:2rem auto;padding:0 1rem}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .3rem}table{border-collapse:collapse;font-size:.9rem;width:100%}\
@@ -39,12 +44,16 @@ pub fn render(
         (
             "Queue",
             "GPUs that waiting jobs ask for.",
-            over_time("Queue", "GPUs", &|series| series.queued_gpus.iter().map(|&gpus| gpus as f64).collect())?,
+            over_time("Queue", "GPUs", &|series| {
+                series.queued_gpus.iter().map(|&gpus| gpus as f64).collect()
+            })?,
         ),
         (
             "Utilisation",
             "GPUs that running jobs hold.",
-            over_time("Utilisation", "%", &|series| series.utilisation.iter().copied().map(percent).collect())?,
+            over_time("Utilisation", "%", &|series| {
+                series.utilisation.iter().copied().map(percent).collect()
+            })?,
         ),
         (
             "Spread",
@@ -59,7 +68,9 @@ pub fn render(
         (
             "Largest gang placeable",
             "Nodes of the largest gang that would find its place in one domain.",
-            over_time("Largest gang", "nodes", &|series| series.largest_gang.iter().map(|&n| n.into()).collect())?,
+            over_time("Largest gang", "nodes", &|series| {
+                series.largest_gang.iter().map(|&n| n.into()).collect()
+            })?,
         ),
         ("Wait by size", "Mean wait of the jobs of each size.", wait_by_size(figures)?),
     ];
@@ -111,7 +122,8 @@ fn comparison(figures: &[Figures]) -> Markup {
 }
 
 fn assumptions(parameters: &Parameters) -> Markup {
-    let rates: Vec<String> = parameters.slowdown.iter().map(|rate| format!("{:.0} %", 100.0 * rate)).collect();
+    let rates: Vec<String> =
+        parameters.slowdown.iter().map(|rate| format!("{:.0} %", 100.0 * rate)).collect();
     let failures = parameters.mtbf_hours.map_or("none".into(), |hours| {
         format!("each node every {hours} h on average, back after {} h", parameters.repair_hours)
     });

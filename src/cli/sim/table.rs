@@ -1,4 +1,4 @@
-//! The comparison as a table: one column a placer, the best value of each line in bold.
+//! The comparison as a table: one column a placer, the best value of each line marked.
 
 use super::Parameters;
 use crate::report::{BOLD, FAINT};
@@ -11,6 +11,8 @@ enum Better {
     Less,
     More,
     Neither,
+    /// Less is better, and where it never happened there is nothing to tell.
+    LessIfAny,
 }
 
 type Line = (&'static str, Better, fn(&Figures) -> f64, fn(f64) -> String);
@@ -31,9 +33,9 @@ const LINES: [Line; 19] = [
     ("spread index", Better::Less, |f| f.spread, three_digits),
     ("fragmentation index", Better::Less, |f| f.fragmentation, three_digits),
     ("largest gang placeable, nodes", Better::More, |f| f.largest_gang_mean, one_digit),
-    ("GPU-hours in deadlock", Better::Less, |f| f.deadlocked_gpu_hours, one_digit),
-    ("GPU-hours of work lost", Better::Less, |f| f.lost_gpu_hours, one_digit),
-    ("preemptions", Better::Neither, |f| f.preemptions as f64, whole),
+    ("GPU-hours in deadlock", Better::LessIfAny, |f| f.deadlocked_gpu_hours, one_digit),
+    ("GPU-hours of work lost", Better::LessIfAny, |f| f.lost_gpu_hours, one_digit),
+    ("preemptions", Better::LessIfAny, |f| f.preemptions as f64, whole),
     ("until the last job ended", Better::Less, |f| f.makespan_s as f64, duration),
 ];
 
@@ -53,7 +55,7 @@ pub fn about(parameters: &Parameters) -> String {
 pub fn lines(figures: &[Figures]) -> Vec<(&'static str, Vec<(String, bool)>)> {
     let line = |&(what, better, value, show): &Line| {
         let values: Vec<f64> = figures.iter().map(value).collect();
-        let best = values.iter().copied().reduce(if better == Better::Less { f64::min } else { f64::max });
+        let best = values.iter().copied().reduce(if better == Better::More { f64::max } else { f64::min });
         let is_best = |value: f64| {
             better != Better::Neither
                 && figures.len() > 1
@@ -62,8 +64,7 @@ pub fn lines(figures: &[Figures]) -> Vec<(&'static str, Vec<(String, bool)>)> {
         };
         (what, values.iter().map(|&value| (show(value), is_best(value))).collect())
     };
-    // What never happened is no line.
-    let happened = |line: &&Line| line.1 != Better::Neither || figures.iter().any(|f| line.2(f) > 0.0);
+    let happened = |line: &&Line| line.1 != Better::LessIfAny || figures.iter().any(|f| line.2(f) > 0.0);
     LINES.iter().filter(happened).map(line).collect()
 }
 

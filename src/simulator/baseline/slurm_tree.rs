@@ -97,7 +97,11 @@ fn hops_between(fabric: &Fabric, one: SwitchId, other: SwitchId) -> u32 {
         // A switch's number is higher than its parent's, so the higher number is never above the other.
         let lower = one.max(other);
         let Some(parent) = fabric.switch(lower).parent else { return u32::MAX / 1024 };
-        if one == lower { one = parent } else { other = parent }
+        if one == lower {
+            one = parent
+        } else {
+            other = parent
+        }
         hops += 1;
     }
     hops
