@@ -9,7 +9,7 @@ use super::world::Running;
 use super::{Assumptions, Method};
 use crate::cluster::Ledger;
 use crate::fragmentation;
-use crate::nodeset::{NodeId, NodeSet};
+use crate::nodeset::NodeSet;
 use crate::placement::candidates::Counts;
 use crate::placement::mix::Mix;
 use crate::request::Time;

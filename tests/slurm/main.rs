@@ -17,4 +17,6 @@ mod installs;
 mod memory;
 mod placement;
 mod restart;
+#[cfg(feature = "cli")]
+mod stock_rules;
 mod topology_files;

@@ -26,7 +26,7 @@ const COLORS: [RGBColor; 5] = [
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;color:#222;max-width:60rem;margin:2rem auto;padding:0 1rem}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin:2rem 0 .3rem}table{border-collapse:collapse;font-size:.9rem;width:100%}\
 td,th{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:right}td:first-child{text-align:left}\
-.best{font-weight:700}p.note{color:#555;margin:.2rem 0 .6rem}svg{max-width:100%;height:auto}\
+.best{font-weight:700}p.legend{margin:0;font-size:.85rem}.legend span{border-left:1.4em solid;padding-left:.4em;margin-right:1.2em}p.note{color:#555;margin:.2rem 0 .6rem}svg{max-width:100%;height:auto}\
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;font-size:.9rem}dd{margin:0}";
 
 /// The page.
@@ -39,36 +39,36 @@ pub fn render(
     machine: &Machine,
 ) -> Result<String, Box<dyn Error>> {
     let percent = |value: f64| 100.0 * value;
-    let over_time = |title, y, value: &dyn Fn(&Series) -> Vec<f64>| over_time(figures, title, y, value);
+    let over_time = |unit, value: &dyn Fn(&Series) -> Vec<f64>| over_time(figures, unit, value);
     let plots = [
         (
             "Queue",
             "GPUs that waiting jobs ask for.",
-            over_time("Queue", "GPUs", &|series| {
+            over_time("GPUs", &|series| {
                 series.queued_gpus.iter().map(|&gpus| gpus as f64).collect()
             })?,
         ),
         (
             "Utilisation",
             "GPUs that running jobs hold.",
-            over_time("Utilisation", "%", &|series| {
+            over_time("%", &|series| {
                 series.utilisation.iter().copied().map(percent).collect()
             })?,
         ),
         (
             "Spread",
             "How much of the running gangs lies outside one domain of their home level. 0: none.",
-            over_time("Spread", "index", &|series| series.spread.clone())?,
+            over_time("index", &|series| series.spread.clone())?,
         ),
         (
             "Fragmentation",
             "How many of the gangs that the free nodes could hold, ideally placed, they cannot hold as they lie. 0: none.",
-            over_time("Fragmentation", "index", &|series| series.fragmentation.clone())?,
+            over_time("index", &|series| series.fragmentation.clone())?,
         ),
         (
             "Largest gang placeable",
             "Nodes of the largest gang that would find its place in one domain.",
-            over_time("Largest gang", "nodes", &|series| {
+            over_time("nodes", &|series| {
                 series.largest_gang.iter().map(|&n| n.into()).collect()
             })?,
         ),
@@ -92,6 +92,7 @@ pub fn render(
                 @for (title, note, plot) in &plots {
                     h2 { (title) }
                     p.note { (note) }
+                    (legend(figures))
                     (PreEscaped(plot))
                 }
                 h2 { "The fabric" }
@@ -105,6 +106,17 @@ pub fn render(
         }
     };
     Ok(page.into_string())
+}
+
+/// Which colour is whose, above each plot: inside, it would hide lines.
+fn legend(figures: &[Figures]) -> Markup {
+    html! {
+        p.legend {
+            @for (figures, RGBColor(red, green, blue)) in figures.iter().zip(COLORS.iter().cycle()) {
+                span style=(format!("border-color:rgb({red},{green},{blue})")) { (figures.name) }
+            }
+        }
+    }
 }
 
 fn comparison(figures: &[Figures]) -> Markup {
@@ -146,7 +158,6 @@ fn assumptions(parameters: &Parameters) -> Markup {
 /// A line for each placer over time.
 fn over_time(
     figures: &[Figures],
-    title: &str,
     unit: &str,
     value: &dyn Fn(&Series) -> Vec<f64>,
 ) -> Result<String, Box<dyn Error>> {
@@ -157,10 +168,10 @@ fn over_time(
             hours.zip(value(&figures.series)).collect()
         })
         .collect();
-    draw_lines(figures, title, "hours", unit, &lines)
+    draw_lines("hours", unit, &lines, &|hours| format!("{hours:.2}"))
 }
 
-/// A line for each placer over the sizes, each size at its place in their order.
+/// A line for each placer over the sizes, on a scale of powers of two.
 fn wait_by_size(figures: &[Figures]) -> Result<String, Box<dyn Error>> {
     let lines: Vec<Vec<(f64, f64)>> = figures
         .iter()
@@ -169,15 +180,14 @@ fn wait_by_size(figures: &[Figures]) -> Result<String, Box<dyn Error>> {
             sizes.map(|size| (f64::from(size.gpus).log2(), size.wait_mean_s / 60.0)).collect()
         })
         .collect();
-    draw_lines(figures, "Wait", "GPUs (powers of two: 0 is 1, 3 is 8, 6 is 64)", "minutes", &lines)
+    draw_lines("GPUs", "minutes", &lines, &|power| format!("{:.0}", power.exp2()))
 }
 
 fn draw_lines(
-    figures: &[Figures],
-    title: &str,
     x_unit: &str,
     y_unit: &str,
     lines: &[Vec<(f64, f64)>],
+    x_label: &dyn Fn(&f64) -> String,
 ) -> Result<String, Box<dyn Error>> {
     let mut svg = String::new();
     {
@@ -196,23 +206,14 @@ fn draw_lines(
             .light_line_style(TRANSPARENT)
             .x_desc(x_unit)
             .y_desc(y_unit)
+            .x_label_formatter(x_label)
+            .y_label_formatter(&|y| if y_max < 5.0 { format!("{y:.1}") } else { format!("{y:.0}") })
             .label_style(label)
             .axis_desc_style(label)
             .draw()?;
-        for ((line, figures), color) in lines.iter().zip(figures).zip(COLORS.iter().cycle()) {
-            chart
-                .draw_series(LineSeries::new(line.iter().copied(), color.stroke_width(2)))?
-                .label(figures.name)
-                .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(3)));
+        for (line, color) in lines.iter().zip(COLORS.iter().cycle()) {
+            chart.draw_series(LineSeries::new(line.iter().copied(), color.stroke_width(2)))?;
         }
-        chart
-            .configure_series_labels()
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .label_font(label)
-            .position(SeriesLabelPosition::UpperLeft)
-            .draw()?;
-        root.titled(title, ("sans-serif", 1).into_font().color(&TRANSPARENT))?;
         root.present()?;
     }
     Ok(svg)
@@ -237,17 +238,20 @@ fn heat_map(figures: &Figures, machine: &Machine) -> Result<String, Box<dyn Erro
                 let name = machine.fabric.switch(id).name.clone();
                 root.draw(&Text::new(name, (2, y), ("sans-serif", 11)))?;
             }
-            for column in 0..columns {
+            let busy_at = |column: usize| {
                 let sample = &samples[column * samples.len() / columns];
                 let cells = sample.get(from..to).unwrap_or_default();
-                let busy = cells.iter().map(|&busy| f64::from(busy)).sum::<f64>() / cells.len().max(1) as f64;
-                if busy > 0.0 {
-                    let x = |column: usize| left as i32 + (column as f64 * column_width) as i32;
-                    let cell = [(x(column), y), (x(column + 1), y + row_height as i32 - 1)];
-                    let fade = |full: u8| (255.0 - (255.0 - f64::from(full)) * busy / 100.0) as u8;
-                    let color = RGBColor(fade(0), fade(60), fade(120));
-                    root.draw(&Rectangle::new(cell, color.filled()))?;
-                }
+                cells.iter().map(|&busy| u32::from(busy)).sum::<u32>() / cells.len().max(1) as u32
+            };
+            let busy: Vec<u32> = (0..columns).map(busy_at).collect();
+            let mut column = 0;
+            for run in busy.chunk_by(|a, b| a == b) {
+                let x = |column: usize| left as i32 + (column as f64 * column_width) as i32;
+                let cell = [(x(column), y), (x(column + run.len()), y + row_height as i32 - 1)];
+                column += run.len();
+                let fade = |full: u32| (255 - (255 - full) * run[0].min(100) / 100) as u8;
+                let color = RGBColor(fade(0), fade(60), fade(120));
+                root.draw(&Rectangle::new(cell, color.filled()))?;
             }
         }
         root.present()?;

@@ -17,4 +17,4 @@ mod reaper;
 
 pub use cluster::{Cluster, built_library};
 pub use conf::{Install, Nodes, Setup, slurm_plugin_dir};
-pub use job::{Job, Wiring};
+pub use job::{Job, Wiring, hosts};
