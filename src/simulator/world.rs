@@ -68,6 +68,8 @@ pub struct World<'a> {
     pub up: NodeSet,
     /// The jobs that wait, by priority (low ones last) and number.
     pub waiting: BTreeSet<(bool, u32)>,
+    /// Jobs that were stopped before their end, for a scheduler that keeps a queue of its own.
+    pub interrupted: Vec<u32>,
     /// The time.
     pub now: Time,
     assumptions: &'a Assumptions,
@@ -88,6 +90,7 @@ impl<'a> World<'a> {
             ledger: machine.ledger(),
             up: machine.fabric.listed().clone(),
             waiting: BTreeSet::new(),
+            interrupted: Vec::new(),
             now: 0,
             assumptions,
             running: vec![None; jobs],
@@ -143,6 +146,7 @@ impl<'a> World<'a> {
                 next += 1;
             }
             scheduler.schedule(&mut self, &news);
+            self.interrupted.clear();
             if ended >= told + 1000 {
                 told = ended;
                 progress(ended);
@@ -212,6 +216,7 @@ impl<'a> World<'a> {
     fn interrupt(&mut self, job: u32) {
         self.stop(job, false);
         self.waiting.insert((self.job(job).is_low, job));
+        self.interrupted.push(job);
     }
 
     fn stop(&mut self, job: u32, is_done: bool) {

@@ -36,7 +36,8 @@ fn compare(above: &str) {
     let nodes = NodeNames::new(names.iter().map(Some));
     let source = |_: &Path| Ok(topology.clone());
     let path = Path::new("topology.conf");
-    let file = TopologyFile { source: &source, path, dialect: Dialect::default(), topology: None, exclude: &[] };
+    let file =
+        TopologyFile { source: &source, path, dialect: Dialect::default(), topology: None, exclude: &[] };
     let fabric = file.read(&nodes).fabric.unwrap();
     let states = (prop::collection::vec(0u32..10, NODES as usize), 2u32..9, 1u32..20);
     let mut runner = TestRunner::deterministic();

@@ -44,16 +44,12 @@ pub fn render(
         (
             "Queue",
             "GPUs that waiting jobs ask for.",
-            over_time("GPUs", &|series| {
-                series.queued_gpus.iter().map(|&gpus| gpus as f64).collect()
-            })?,
+            over_time("GPUs", &|series| series.queued_gpus.iter().map(|&gpus| gpus as f64).collect())?,
         ),
         (
             "Utilisation",
             "GPUs that running jobs hold.",
-            over_time("%", &|series| {
-                series.utilisation.iter().copied().map(percent).collect()
-            })?,
+            over_time("%", &|series| series.utilisation.iter().copied().map(percent).collect())?,
         ),
         (
             "Spread",
@@ -68,9 +64,7 @@ pub fn render(
         (
             "Largest gang placeable",
             "Nodes of the largest gang that would find its place in one domain.",
-            over_time("nodes", &|series| {
-                series.largest_gang.iter().map(|&n| n.into()).collect()
-            })?,
+            over_time("nodes", &|series| series.largest_gang.iter().map(|&n| n.into()).collect())?,
         ),
         ("Wait by size", "Mean wait of the jobs of each size.", wait_by_size(figures)?),
     ];
