@@ -4,8 +4,9 @@ use super::candidates::{Counts, fewest_leaves, holds, subtree};
 use super::cost::Cost;
 use super::cover::{Cover, Solution, is_small};
 use super::greedy;
-use super::leaf::touched;
+use super::leaf::{SlotCosts, touched};
 use super::search::Search;
+use super::single;
 use super::verdict::Placement;
 use super::window;
 use crate::fabric::tree::{Fabric, SwitchId};
@@ -24,6 +25,7 @@ pub struct Chooser {
     /// The nodes of the best domain that was solved, as it was ranked.
     kept: Option<(u64, SwitchId)>,
     kept_nodes: NodeSet,
+    slot_costs: SlotCosts,
     sizes: Vec<u32>,
 }
 
@@ -91,6 +93,18 @@ impl Chooser {
                 }
             }
         }
+    }
+
+    /// Puts the best placement of a job that takes a part of one node into `placement`; false if it is not such a job, or
+    /// no node is usable.
+    pub fn choose_single(&mut self, search: &Search, placement: &mut Placement) -> bool {
+        let found = if single::applies(search) { single::best(search, &mut self.slot_costs) } else { None };
+        if let Some((node, leaf)) = found {
+            placement.nodes.reset(search.usable.size());
+            placement.nodes.insert(node);
+            (placement.domain, placement.leaves, placement.excess) = (leaf, 1, 0);
+        }
+        found.is_some()
     }
 
     /// The best choice inside a domain; none where it is not known, so that all such domains tie. With it, whether its

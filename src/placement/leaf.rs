@@ -25,7 +25,7 @@ pub struct Leaf {
 
 /// What taking the gang's slots from a node costs, by the slots that the node has and has free: most nodes are alike.
 #[derive(Debug, Default)]
-struct SlotCosts {
+pub struct SlotCosts {
     /// The filling of the pool that the costs are for.
     filling: Option<u64>,
     costs: Vec<Option<Cost>>,
@@ -35,7 +35,8 @@ struct SlotCosts {
 const REMEMBERED_SLOTS: u32 = 32;
 
 impl SlotCosts {
-    fn of(&mut self, search: &Search, slots: Slots) -> Cost {
+    /// What taking the gang's slots from such a node costs.
+    pub fn of(&mut self, search: &Search, slots: Slots) -> Cost {
         const ROW: u32 = REMEMBERED_SLOTS + 1;
         if slots.all > REMEMBERED_SLOTS || slots.free > slots.all {
             return slot_cost(search, slots);
@@ -47,6 +48,30 @@ impl SlotCosts {
         }
         let at = (u32::from(slots.are_devices) * ROW + slots.all) * ROW + slots.free;
         *self.costs[at as usize].get_or_insert_with(|| slot_cost(search, slots))
+    }
+}
+
+/// Which kinds of nodes a leaf was seen to have: of several that are alike, the first is as good as any.
+#[derive(Default)]
+struct Seen {
+    /// The slots of the first node. Only nodes of as many slots are compared.
+    all: Option<(u32, bool)>,
+    /// By number of free slots, those in use and the idle ones.
+    free: [u64; 2],
+}
+
+impl Seen {
+    /// Whether such a node was seen before.
+    fn before(&mut self, slots: Slots, is_idle: bool) -> bool {
+        let all = *self.all.get_or_insert((slots.all, slots.are_devices));
+        if all != (slots.all, slots.are_devices) || slots.free >= u64::BITS {
+            return false;
+        }
+        let free = &mut self.free[usize::from(is_idle)];
+        let bit = 1 << slots.free;
+        let is_known = *free & bit != 0;
+        *free |= bit;
+        is_known
     }
 }
 
@@ -110,12 +135,11 @@ impl Leaf {
         shared.clear();
         *base = (Cost::NONE, 0);
         let one_is_enough = most == 1 && search.request.required.is_none() && !search.ledger.has_reluctance();
-        let mut last = None;
+        let mut seen = Seen::default();
         for &node in search.fabric.nodes_under(leaf).iter().filter(|&&node| search.usable.contains(node)) {
             let slots = search.ledger.slots(node);
             let is_idle = !search.shares_nodes || search.ledger.idle().contains(node);
-            if one_is_enough && last.replace((slots, is_idle)) == Some((slots, is_idle)) {
-                // Like the node before, which comes first.
+            if one_is_enough && seen.before(slots, is_idle) {
                 continue;
             }
             let mut cost = if search.shares_nodes { slot_costs.of(search, slots) } else { Cost::NONE };

@@ -3,7 +3,8 @@
 //!
 //! [`candidates`] counts the usable nodes of every domain in one pass. [`choice`] ranks the domains and chooses inside one:
 //! by the dynamic programme of [`cover`], which knows what a choice costs the gangs to come ([`hole_cost`]), by [`window`]
-//! for gangs that must lie in a row, or by [`greedy`] where the programme would take too long. [`forecast`] does the same
+//! for gangs that must lie in a row, by [`greedy`] where the programme would take too long, and by [`single`] for jobs of a
+//! part of one node. [`forecast`] does the same
 //! for a later time, from release times that are remembered between gangs; [`victims`] for nodes that others would have to
 //! leave. [`verdict`] is the answer: a placement, or a refusal with its numbers, and [`explain`] says what else people ask.
 //! Every tie is broken by the lowest id, so the same input always gives the same placement.
@@ -21,6 +22,7 @@ pub mod mix;
 mod pool;
 mod releases;
 mod search;
+mod single;
 pub mod verdict;
 pub mod victims;
 mod window;
@@ -116,6 +118,12 @@ impl Planner {
         ranked.clear();
         for (class, only) in (0..).zip(classes(request)) {
             pool.fill(fabric, ledger, usable, only, request, Moment::Now);
+            if only.is_none()
+                && chooser.choose_single(&pool.search(fabric, ledger, holes, home, request), placement)
+                && !refused.contains(&placement.nodes)
+            {
+                return Ok(&self.placement);
+            }
             chooser.rank(&pool.search(fabric, ledger, holes, home, request), class, ranked);
         }
         ranked.sort_unstable();
