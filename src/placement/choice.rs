@@ -9,9 +9,9 @@ use super::search::Search;
 use super::single;
 use super::verdict::Placement;
 use super::window;
-use crate::fabric::tree::{Fabric, SwitchId};
+use crate::fabric::tree::{Fabric, Level, SwitchId};
 use crate::nodeset::NodeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 /// Chooses domains and nodes over one fabric; keeps its buffers from one decision to the next.
 #[derive(Debug, Default)]
@@ -21,7 +21,9 @@ pub struct Chooser {
     cover: Cover,
     /// Solutions of domains solved in this decision, by the shape of what is usable in them: on an idle machine most
     /// domains look alike.
-    solved: Vec<(u64, Option<Solution>)>,
+    solved: Vec<(Range<usize>, Option<Solution>)>,
+    /// These shapes, one behind the other: level and usable nodes of each switch.
+    shapes: Vec<(Level, u32)>,
     /// The nodes of the best domain that was solved, as it was ranked.
     kept: Option<(u64, SwitchId)>,
     kept_nodes: NodeSet,
@@ -57,6 +59,7 @@ impl Chooser {
     pub fn rank(&mut self, search: &Search, class: u32, ranked: &mut Vec<Ranked>) {
         let Search { fabric, counts, request, home, .. } = *search;
         self.solved.clear();
+        self.shapes.clear();
         self.kept = None;
         let first = ranked.len();
         for &domain in &home.domains {
@@ -129,16 +132,17 @@ impl Chooser {
             let hole = Cost::hole(search.holes.of(0, count, nodes));
             return (Some(Solution { nodes, cost: cost.plus(hole) }), false);
         }
-        let mut hasher = DefaultHasher::new();
-        for id in subtree(fabric, domain) {
-            (fabric.switch(id).level, search.counts.of(id)).hash(&mut hasher);
-        }
-        let shape = hasher.finish();
-        if let Some(&(_, solution)) = self.solved.iter().find(|(solved, _)| *solved == shape) {
+        let start = self.shapes.len();
+        let shape = subtree(fabric, domain).map(|id| (fabric.switch(id).level, search.counts.of(id)));
+        self.shapes.extend(shape);
+        let (known, shape) = self.shapes.split_at(start);
+        let alike = self.solved.iter().find(|(solved, _)| known[solved.clone()] == *shape);
+        if let Some(&(_, solution)) = alike {
+            self.shapes.truncate(start);
             return (solution, false);
         }
         let solution = self.cover.solve(search, domain);
-        self.solved.push((shape, solution));
+        self.solved.push((start..self.shapes.len(), solution));
         (solution, true)
     }
 

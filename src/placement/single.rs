@@ -54,7 +54,8 @@ pub fn best(search: &Search, costs: &mut SlotCosts) -> Option<(NodeId, SwitchId)
         if idle == 0 {
             continue;
         }
-        let taken = Cost::hole(search.holes.of(0, idle, 1)).plus(search.cost_above(leaf, 1)).plus(Cost::leaves(1));
+        let taken =
+            Cost::hole(search.holes.of(0, idle, 1)).plus(search.cost_above(leaf, 1)).plus(Cost::leaves(1));
         if best.is_some_and(|(worth, _)| taken > worth.0) {
             // Breaking into the leaf costs more already than a node that is in use.
             continue;
