@@ -260,3 +260,53 @@ fn each_partition_is_held_against_its_own_topology() {
     let blocks = site.shown("topo --slurm-conf slurm.conf --topology-name nvl --slurm-version 25.05 --conf");
     assert!(blocks.contains("SwitchName=b_1-2_ Switches=b[1-2]\nSwitchName=b1 Nodes=n[1-8]\n"), "{blocks}");
 }
+
+const JOBS: &str =
+    "job_id,submission_time,duration,num_gpu\na,0,600,8\nb,10,600,32\nc,20,60,4\nd,900,60,16\n";
+
+#[test]
+fn a_simulation_compares_placers() {
+    let site = Site::new(&[("jobs.csv", JOBS), ("topology.conf", TREE)]);
+    let args = "sim jobs.csv --topology topology.conf --placers lockstep,pods --warm-up 0";
+    insta::assert_snapshot!("sim", site.shown(args));
+    let (code, json, _) = site.run(&format!("{args} --json --html page.html"));
+    let run: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let names: Vec<&str> =
+        run["placers"].as_array().expect("a list").iter().filter_map(|p| p["name"].as_str()).collect();
+    assert_eq!((code, names), (0, vec!["lockstep", "pods"]));
+    for figure in [
+        "gangs",
+        "gangs_spread_pct",
+        "utilisation",
+        "effective_utilisation",
+        "gang_wait_mean_s",
+        "gang_wait_p95_s",
+        "small_wait_mean_s",
+    ] {
+        assert!(run["placers"][0][figure].is_number(), "{figure}");
+    }
+    assert_eq!(run["parameters"]["nodes"], 16);
+    let page = std::fs::read_to_string(site.0.path().join("page.html")).expect("the page");
+    assert!(page.contains("<svg") && page.contains("effective utilisation"));
+    let outside = ["http:", "https:", "<script", "<link", "<img"];
+    let links = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(outside.iter().all(|mark| !links.contains(mark)), "the page needs something outside the file");
+}
+
+#[test]
+fn a_simulation_says_what_it_cannot_read() {
+    let broken = JOBS.replace("600,32", "600,many");
+    let site =
+        Site::new(&[("jobs.csv", &broken), ("notes.txt", "nothing of the kind\n"), ("topology.conf", "\n")]);
+    let shown = [
+        "sim jobs.csv",
+        "sim notes.txt",
+        "sim none.csv",
+        "sim --load 0",
+        "sim --mix 8:1",
+        "sim --topology topology.conf",
+        "sim --nodes 1 --mix 64=1",
+        "sim --jobs 10 --html no/such/folder.html",
+    ];
+    insta::assert_snapshot!("sim_errors", shown.map(|args| site.shown(args)).join("\n"));
+}

@@ -14,6 +14,8 @@ use lockstep::simulator::workload::{Reading, Workload};
 use lockstep::simulator::{Assumptions, Method, simulate};
 use serde::Serialize;
 use std::error::Error;
+use std::fs::File;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -199,13 +201,18 @@ pub fn run(args: &Args) -> Outcome {
     if workload.jobs.is_empty() {
         return Err("no job of the trace fits the machine; give a larger one".into());
     }
+    // Before the work, so that a page that cannot be written does not cost a long simulation.
+    let page = args
+        .html
+        .as_ref()
+        .map(|file| File::create(file).map_err(|error| format!("cannot write {}: {error}", file.display())));
+    let page = page.transpose()?;
     let assumptions = args.assumptions();
     let methods: Vec<Method> = args.placers.iter().map(|&placer| placer.into()).collect();
     let figures = compare(&machine, &workload, &assumptions, &methods);
     let parameters = args.parameters(&machine, &trace, &workload);
-    if let Some(file) = &args.html {
-        let page = page::render(&parameters, &figures, &machine)?;
-        std::fs::write(file, page).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    if let Some(mut file) = page {
+        file.write_all(page::render(&parameters, &figures, &machine)?.as_bytes())?;
     }
     let run = Run { parameters, placers: &figures };
     report::show(&if args.json { report::json(&run)? } else { table::text(&run.parameters, &figures) })?;
