@@ -2,6 +2,8 @@
 
 #include "shim.h"
 #include "src/common/run_in_daemon.h"
+#include "src/common/xmalloc.h"
+#include "src/common/xstring.h"
 
 #pragma weak running_in_slurmctld
 #pragma weak slurm_conf
@@ -11,6 +13,9 @@
 #pragma weak find_job_record
 #pragma weak list_count
 #pragma weak list_for_each
+#pragma weak last_job_update
+#pragma weak slurm_xfree
+#pragma weak xstrdup
 
 /* The alias that libslurm and libslurmfull both export. */
 extern void slurm_log_var(const log_level_t level, const char *format, ...) __attribute__((weak));
@@ -31,6 +36,9 @@ const char *lockstep_missing_symbol(void)
 	NEED(find_job_record);
 	NEED(list_count);
 	NEED(list_for_each);
+	NEED(last_job_update);
+	NEED(slurm_xfree);
+	NEED(xstrdup);
 #undef NEED
 	return NULL;
 }
@@ -74,6 +82,21 @@ List lockstep_jobs(void)
 job_record_t *lockstep_find_job(uint32_t job_id)
 {
 	return find_job_record(job_id);
+}
+
+void lockstep_set_reason(job_record_t *job, uint32_t reason, const char *words)
+{
+	xfree(job->state_desc);
+	job->state_desc = xstrdup(words);
+	job->state_reason = reason;
+	last_job_update = time(NULL);
+}
+
+void lockstep_set_system_comment(job_record_t *job, const char *words)
+{
+	xfree(job->system_comment);
+	job->system_comment = xstrdup(words);
+	last_job_update = time(NULL);
 }
 
 int lockstep_list_count(List list)

@@ -16,6 +16,13 @@
 static const uint64_t lockstep_spread_job = SPREAD_JOB;
 static const uint64_t lockstep_flex_reservation = RESERVE_FLAG_FLEX;
 
+/*
+ * The reason of a waiting job whose words slurmctld leaves alone; made for select plugins, and used by nobody else since
+ * the one it was made for is gone. And the reason that slurmctld gives itself.
+ */
+static const uint32_t lockstep_reason_in_words = WAIT_BLOCK_MAX_ERR;
+static const uint32_t lockstep_reason_resources = WAIT_RESOURCES;
+
 /* Whether this process is slurmctld; false where Slurm does not say. */
 bool lockstep_in_slurmctld(void);
 
@@ -45,6 +52,12 @@ List lockstep_jobs(void);
 
 /* The job with this number; NULL if slurmctld does not know it. */
 job_record_t *lockstep_find_job(uint32_t job_id);
+
+/* Sets why a job waits, in words or without (NULL). */
+void lockstep_set_reason(job_record_t *job, uint32_t reason, const char *words);
+
+/* Sets the system's comment on a job. */
+void lockstep_set_system_comment(job_record_t *job, const char *words);
 
 /* How many entries a list has; 0 for NULL. */
 int lockstep_list_count(List list);

@@ -8,7 +8,7 @@ use super::candidates::Home;
 use super::choice::Ranked;
 use super::pool::Moment;
 use super::releases::Table;
-use super::verdict::Placement;
+use super::verdict::{Placement, Refusal};
 use super::{Planner, classes};
 use crate::cluster::Ledger;
 use crate::fabric::tree::{Fabric, SwitchId};
@@ -22,6 +22,8 @@ pub struct Forecast<'a> {
     pub start: Time,
     /// The nodes.
     pub placement: &'a Placement,
+    /// Why it does not start now; none if it does.
+    pub refusal: Option<Refusal>,
 }
 
 impl Planner {
@@ -40,8 +42,9 @@ impl Planner {
     ) -> Option<Forecast<'_>> {
         let mut free = permitted.clone();
         free.intersect_with(self.free(ledger, permitted.size(), &request.share, now));
-        if self.place(fabric, ledger, &free, home, request, &[]).is_ok() {
-            return Some(Forecast { start: now, placement: &self.placement });
+        let refusal = self.place(fabric, ledger, &free, home, request, &[]).err();
+        if refusal.is_none() {
+            return Some(Forecast { start: now, placement: &self.placement, refusal });
         }
         let table = self.releases.of(ledger, permitted.size(), &request.share, now);
         let mut drains: Vec<Drain> = Vec::new();
@@ -86,7 +89,7 @@ impl Planner {
             }
         }
         let (start, ..) = best?;
-        Some(Forecast { start, placement: &self.placement })
+        Some(Forecast { start, placement: &self.placement, refusal })
     }
 }
 

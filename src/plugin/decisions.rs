@@ -97,14 +97,6 @@ pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<
     })
 }
 
-/// A refusal in words.
-pub fn describe(refusal: &Refusal) -> String {
-    with(|state| {
-        let words = state.fabric.as_ref().map(|fabric| refusal.describe(fabric).to_string());
-        words.unwrap_or_default()
-    })
-}
-
 /// Remembers where a gang is about to start, for the audit and so that the next call chooses the same.
 pub fn promise(gang: &Gang, placement: Placement) {
     with(|state| {
@@ -132,6 +124,8 @@ pub struct Forecast {
     pub placement: Placement,
     /// CPUs in all.
     pub total_cpus: u32,
+    /// Why it does not start now; none if it does.
+    pub refusal: Option<Refusal>,
     /// All permitted nodes of the domain, if the ledger's word does not count for this gang at present.
     pub ask_inside: Option<NodeSet>,
 }
@@ -147,21 +141,22 @@ pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast>
         let (fabric, home) = (state.fabric.as_ref()?, gang.home.as_ref()?);
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
-        let mut best: Option<(Time, Placement, &Request)> = None;
+        let mut best: Option<(Time, Placement, Option<Refusal>, &Request)> = None;
         for request in gang.requests() {
             let found = state.planner.forecast(fabric, &state.ledger, &nodes, home, request, now);
             if let Some(found) = found
                 && best.as_ref().is_none_or(|(best, ..)| found.start < *best)
             {
-                best = Some((found.start, found.placement.clone(), request));
+                best = Some((found.start, found.placement.clone(), found.refusal, request));
             }
         }
-        let (start, placement, request) = best?;
+        let (start, placement, refusal, request) = best?;
         let whole = placement.nodes.iter().map(|node| state.ledger.cpus(node)).fold(0, u32::saturating_add);
         let shares = request.nodes.saturating_mul(request.share.cpus);
         let mistrusted = state.mistrusted.get(&gang.job).is_some_and(|&until| until > now);
         Some(Forecast {
             start,
+            refusal,
             total_cpus: if request.share.whole_node { whole } else { shares },
             ask_inside: mistrusted.then(|| domain_nodes(fabric, placement.domain, &nodes)),
             placement,

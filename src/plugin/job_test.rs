@@ -16,7 +16,7 @@ use super::delegate::Inner;
 use super::demand::{Demand, Gang};
 use super::guard::{self, Entry};
 use super::views::{Details, Job, TrialState};
-use super::{lifecycle, log, sys};
+use super::{lifecycle, log, remarks, sys};
 use crate::nodeset::NodeSet;
 use crate::request::Time;
 use std::ffi::c_int;
@@ -119,6 +119,7 @@ impl<'a> Call<'a> {
             Ok(gang) => gang,
             Err(reason) => {
                 counters::pass_through(reason, job_id);
+                self.remark(remarks::nothing_to_say);
                 return self.ask_as_it_came();
             }
         };
@@ -181,11 +182,13 @@ impl<'a> Call<'a> {
             return self.trial(domain, gang, Preempt::Nobody);
         }
         self.restore(&forecast.placement.nodes);
-        if let Some((job, ..)) = &self.job {
-            job.set_forecast(forecast.start, forecast.total_cpus);
-        }
-        if forecast.start == now {
-            decisions::promise(gang, forecast.placement);
+        self.remark(|job| job.set_forecast(forecast.start, forecast.total_cpus));
+        match forecast.refusal {
+            None => decisions::promise(gang, forecast.placement),
+            Some(refusal) => {
+                remarks::forecast(gang.job, &forecast.placement, forecast.start, now);
+                self.remark(|job| remarks::waits(job, &refusal));
+            }
         }
         SUCCESS
     }
@@ -194,20 +197,21 @@ impl<'a> Call<'a> {
     fn run_now(&self, gang: &Gang) -> c_int {
         let mut code = sys::SLURM_ERROR;
         let mut refused: Vec<NodeSet> = Vec::new();
+        let mut why = None;
         while refused.len() < TRIALS {
             match decisions::propose(gang, &self.permitted, &refused) {
                 Ok(placement) => {
                     code = self.trial(&placement.nodes, gang, Preempt::Nobody);
                     if code == SUCCESS {
                         counters::count(Outcome::Placed);
+                        self.remark(|job| remarks::placed(job, &placement));
                         decisions::promise(gang, placement);
                         return SUCCESS;
                     }
                     refused.push(placement.nodes);
                 }
                 Err(refusal) => {
-                    let why = decisions::describe(&refusal);
-                    log::debug(format_args!("JobId={} waits: {why}", gang.job.0));
+                    why = Some(refusal);
                     break;
                 }
             }
@@ -221,7 +225,22 @@ impl<'a> Call<'a> {
             ));
             decisions::promise_broken(gang);
         }
-        if self.preempt(gang, lifecycle::now()) { SUCCESS } else { self.refuse(code) }
+        if self.preempt(gang, lifecycle::now()) {
+            return SUCCESS;
+        }
+        let code = self.refuse(code);
+        // Where cons_tres refused what seemed free, slurmctld's reason is as good as any.
+        self.remark(|job| match &why {
+            Some(refusal) if refused.is_empty() => remarks::waits(job, refusal),
+            _ => remarks::nothing_to_say(job),
+        });
+        code
+    }
+
+    fn remark(&self, remark: impl FnOnce(&Job)) {
+        if let Some((job, ..)) = &self.job {
+            remark(job);
+        }
     }
 
     /// Lets cons_tres look for victims, one domain at a time; false if there is nobody to preempt or it does not help.

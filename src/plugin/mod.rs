@@ -22,6 +22,7 @@ mod guard;
 mod job_test;
 mod lifecycle;
 mod log;
+mod remarks;
 mod state;
 mod sys;
 mod views;

@@ -51,6 +51,8 @@ pub struct State {
     pub never_fits: Option<JobId>,
     /// Where a gang is about to start.
     pub promises: BTreeMap<JobId, Promise>,
+    /// When and for whom gangs wait, in words, as of their last forecasts.
+    pub waits: BTreeMap<JobId, String>,
     /// Gangs that cons_tres refused on nodes that the ledger took for free, and until when they ask cons_tres.
     pub mistrusted: BTreeMap<JobId, Time>,
 }
@@ -117,6 +119,7 @@ pub fn read_cluster(conf_dir: &Path) {
         state.policy = policy;
         state.feasible.clear();
         state.promises.clear();
+        state.waits.clear();
         state.refresh(lifecycle::now(), 0);
         state.rebuild_ledger();
     });

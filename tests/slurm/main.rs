@@ -16,6 +16,7 @@ mod faults;
 mod installs;
 mod memory;
 mod placement;
+mod reasons;
 mod restart;
 #[cfg(feature = "cli")]
 mod stock_rules;

@@ -20,7 +20,11 @@ fn nothing_was_lost(cluster: &Cluster, running: [u32; 2], places: [Vec<String>; 
         let job = cluster.job(id);
         assert_eq!((job.state.as_str(), &job.nodes), ("RUNNING", &place));
     }
-    cluster.wait("the scheduler has looked at the waiting gang", |c| c.job(waiting).reason == "Resources");
+    // What Lockstep said of it stays with a waiting gang, also back in stock Slurm.
+    cluster.wait("the scheduler has looked at the waiting gang", |c| {
+        let reason = c.job(waiting).reason;
+        reason == "Resources" || reason.starts_with("lockstep: ")
+    });
     assert!(cluster.job(waiting).nodes.is_empty());
     cluster.slurm("scancel", &[&running[0].to_string()]);
     cluster.wait_state(waiting, "COMPLETED");

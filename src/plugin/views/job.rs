@@ -4,6 +4,7 @@ use super::{Details, Partition, array, entries, keep, read, text, view};
 use crate::nodeset::{NodeId, NodeSet};
 use crate::plugin::bits::Bitmap;
 use crate::plugin::sys;
+use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -117,6 +118,33 @@ impl<'a> Job<'a> {
             (*self.0.as_ptr()).start_time = start;
             (*self.0.as_ptr()).total_cpus = total_cpus;
         }
+    }
+
+    /// Why the job waits, if that was said in words with [`Self::set_reason`].
+    pub fn reason_in_words(&self) -> Option<String> {
+        let in_words = read!(self.state_reason) == sys::lockstep_reason_in_words;
+        in_words.then(|| text(read!(self.state_desc))).flatten()
+    }
+
+    /// Says in words why the job waits; none gives the reason back to slurmctld.
+    pub fn set_reason(&self, words: Option<&CStr>) {
+        let (reason, words) = match words {
+            Some(words) => (sys::lockstep_reason_in_words, words.as_ptr()),
+            None => (sys::lockstep_reason_resources, std::ptr::null()),
+        };
+        // SAFETY: a view's pointer is valid, slurmctld's caller holds the job write lock, and the words are copied.
+        unsafe { sys::lockstep_set_reason(self.0.as_ptr(), reason, words) };
+    }
+
+    /// The system's comment on the job.
+    pub fn system_comment(&self) -> Option<String> {
+        text(read!(self.system_comment))
+    }
+
+    /// Replaces the system's comment on the job.
+    pub fn set_system_comment(&self, words: &CStr) {
+        // SAFETY: as in `set_reason`.
+        unsafe { sys::lockstep_set_system_comment(self.0.as_ptr(), words.as_ptr()) };
     }
 
     /// The GRES that the job asks for; none if a record cannot be read.

@@ -39,19 +39,25 @@ fn as_in_stock(
     );
 }
 
-/// A job as its user sees it, but for the names of the nodes.
+/// A job as its user sees it, but for the names of the nodes, and for the words in which Lockstep says that a gang waits
+/// for resources.
 fn seen(cluster: &Cluster, id: u32) -> String {
     let field = |key| cluster.job_field(id, key);
+    let reason = as_stock_says(&field("Reason"));
     let job = cluster.job(id);
     let held = if job.holds_nodes() { job.nodes.len() } else { 0 };
     format!(
         "{} {}, reason {}, restarts {}, holds {held} nodes, {}",
         field("JobName"),
         field("JobState"),
-        field("Reason"),
+        reason,
         field("Restarts"),
         field("TRES")
     )
+}
+
+fn as_stock_says(reason: &str) -> String {
+    if reason.starts_with("lockstep:") { "Resources".into() } else { reason.into() }
 }
 
 /// The nodes that it holds or held, as a list.
@@ -75,7 +81,7 @@ fn running_on(cluster: &Cluster, ids: &[u32]) -> Vec<String> {
 fn waits(cluster: &Cluster, id: u32, reason: &str) -> String {
     cluster.wait(&format!("job {id} waits for {reason}"), |c| {
         let job = c.job(id);
-        job.is("PENDING") && job.reason == reason
+        job.is("PENDING") && as_stock_says(&job.reason) == reason
     });
     seen(cluster, id)
 }
