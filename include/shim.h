@@ -15,6 +15,8 @@
 /* Flags whose macros bindgen cannot read. */
 static const uint64_t lockstep_spread_job = SPREAD_JOB;
 static const uint64_t lockstep_flex_reservation = RESERVE_FLAG_FLEX;
+static const uint32_t lockstep_least_loaded = PART_FLAG_LLN;
+static const uint32_t lockstep_powered_down = NODE_STATE_POWERED_DOWN;
 
 /*
  * The reason of a waiting job whose words slurmctld leaves alone; made for select plugins, and used by nobody else since

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub enum PassThrough {
     /// No usable topology.conf.
     NoFabric,
-    /// One node, or no node count at all: no gang to keep together.
+    /// One node, and no say in which: no gang to keep together.
     NotAGang,
     /// Slurm asks for a reservation, not for a job.
     Reservation,
@@ -75,6 +75,8 @@ impl fmt::Display for PassThrough {
 pub enum Outcome {
     /// Started on Lockstep's nodes.
     Placed,
+    /// Took a part of one node, or one node, of Lockstep's choice.
+    PlacedSingle,
     /// Starts, or would start, once cons_tres's victims have left.
     Preempting,
     /// Waits whole: no domain has room.
@@ -121,9 +123,10 @@ pub fn summary() -> String {
         .map(|(count, reason)| format!("{count} {reason}"))
         .collect();
     format!(
-        "calls decided: {} placed, {} preempting, {} refused, {} forecasts, {} feasible, {} infeasible; \
+        "calls decided: {} placed, {} single nodes, {} preempting, {} refused, {} forecasts, {} feasible, {} infeasible; \
          {} broken promises, {} audit breaches, {} internal errors; passed through: {}",
         outcome(Outcome::Placed),
+        outcome(Outcome::PlacedSingle),
         outcome(Outcome::Preempting),
         outcome(Outcome::Refused),
         outcome(Outcome::Forecast),

@@ -9,6 +9,7 @@ use super::lifecycle;
 use super::state::{Promise, State, with};
 use crate::cluster::Ledger;
 use crate::nodeset::NodeSet;
+use crate::placement::candidates::Home;
 use crate::placement::verdict::{Placement, Refusal};
 use crate::placement::{Planner, domain_nodes};
 use crate::request::{Request, Time};
@@ -60,6 +61,33 @@ pub fn gang(demand: Demand) -> Result<Gang, PassThrough> {
             gang = state.size(&demand, fits);
         }
         Ok(gang)
+    })
+}
+
+/// The node for a job of one node, where it costs the gangs to come the least; none if that is for cons_tres to say.
+///
+/// Among nodes of different weight, Slurm's users expect the lightest first, so only these are looked at.
+pub fn single(demand: &Demand, permitted: &NodeSet) -> Option<Placement> {
+    with(|state| {
+        let now = lifecycle::now();
+        state.refresh(now, REFRESH_SECONDS);
+        state.settle_doubt();
+        let fabric = state.fabric.as_ref().filter(|fabric| fabric.node_count() == permitted.size())?;
+        if demand.required.is_some() {
+            return None;
+        }
+        let (share, _) = demand.shares(1, &mut state.kinds);
+        let mut nodes = permitted.clone();
+        nodes.intersect_with(&demand.configured);
+        nodes.intersect_with(state.planner.free(&state.ledger, permitted.size(), &share, now));
+        let lightest = nodes.iter().map(|node| state.ledger.reluctance(node)).min()?;
+        let heavier = nodes.iter().filter(|&node| state.ledger.reluctance(node) > lightest);
+        let heavier = NodeSet::from_nodes(nodes.size(), heavier);
+        nodes.subtract(&heavier);
+        let home = Home { level: 0, domains: fabric.at_level(0).to_vec(), segment_level: None };
+        let request = Request::new(1, share);
+        let placed = state.planner.place(fabric, &state.ledger, &nodes, &home, &request, &[]);
+        placed.ok().cloned()
     })
 }
 

@@ -13,7 +13,7 @@ use crate::placement::candidates::Home;
 use crate::placement::verdict::Refusal;
 use crate::request::{JobId, Memory, Request, Share};
 
-/// A multi-node request that Lockstep decides.
+/// A request that Lockstep decides: a gang's, or that of a job of one node.
 pub struct Demand {
     /// The job.
     pub job: JobId,
@@ -87,7 +87,7 @@ impl Demand {
         }
         // With a node range the larger number is wanted, with --use-min-nodes the smaller.
         let most = wanted.min(max);
-        if most < 2 {
+        if most == 0 {
             return Err(PassThrough::NotAGang);
         }
         if job.wants_spread() {
@@ -101,6 +101,11 @@ impl Demand {
             return Err(PassThrough::Oversubscribed);
         }
         let gres = job.gres_requests().ok_or(PassThrough::Unreadable)?;
+        // SAFETY: slurmctld has read its configuration.
+        let parameters = u32::from(unsafe { sys::lockstep_select_parameters() });
+        if most == 1 && (partition.prefers_least_loaded() || parameters & sys::CR_LLN != 0) {
+            return Err(PassThrough::NotAGang);
+        }
         if gres.iter().any(|gres| SHARED_GRES.contains(&gres.name.as_str())) {
             return Err(PassThrough::SharedGres);
         }
@@ -116,8 +121,6 @@ impl Demand {
         details.remove_excluded(&mut configured);
 
         let (memory_mb, memory_is_per_cpu) = details.memory_mb();
-        // SAFETY: slurmctld has read its configuration.
-        let parameters = unsafe { sys::lockstep_select_parameters() };
         Ok(Self {
             job: JobId(job.id()),
             configured,
@@ -131,12 +134,17 @@ impl Demand {
                 tasks_per_node: details.tasks_per_node(),
                 cpus_per_task: if details.overcommits() { 0 } else { details.cpus_per_task() },
                 cpus_per_node: details.cpus_per_node(),
-                memory_counts: u32::from(parameters) & sys::CR_MEMORY != 0,
+                memory_counts: parameters & sys::CR_MEMORY != 0,
                 memory_mb,
                 memory_is_per_cpu,
                 gres,
             },
         })
+    }
+
+    /// Whether one node is all that it wants. It may still get more, where its tasks do not fit on one.
+    pub fn is_single(&self) -> bool {
+        self.most == 1
     }
 
     /// The even share and the floor of each of so many nodes.

@@ -33,7 +33,8 @@ impl GresKinds {
         counts
     }
 
-    fn number(&mut self, name: &str, kind: Option<&str>) -> GresKind {
+    /// The number of a name, or of one of its types.
+    pub fn number(&mut self, name: &str, kind: Option<&str>) -> GresKind {
         let next = GresKind(u16::try_from(self.numbers.len()).unwrap_or(u16::MAX));
         *self.numbers.entry((name.into(), kind.map(Into::into))).or_insert(next)
     }

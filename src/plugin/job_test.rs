@@ -115,7 +115,12 @@ impl<'a> Call<'a> {
 
     fn decide(&self) -> c_int {
         let job_id = self.job.as_ref().map_or(0, |(job, ..)| job.id());
-        let gang = match self.read_gang() {
+        let gang = match self.read_demand() {
+            Ok(demand) if demand.is_single() => return self.single(&demand),
+            Ok(demand) => decisions::gang(demand),
+            Err(reason) => Err(reason),
+        };
+        let gang = match gang {
             Ok(gang) => gang,
             Err(reason) => {
                 counters::pass_through(reason, job_id);
@@ -130,12 +135,29 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn read_gang(&self) -> Result<Gang, PassThrough> {
+    fn read_demand(&self) -> Result<Demand, PassThrough> {
         let Some((job, details, _)) = &self.job else { return Err(PassThrough::Unreadable) };
         if !decisions::has_fabric() {
             return Err(PassThrough::NoFabric);
         }
-        decisions::gang(Demand::read(job, details, self.raw.nodes, self.permitted.size())?)
+        Demand::read(job, details, self.raw.nodes, self.permitted.size())
+    }
+
+    /// A job of one node: to start, it is offered the node where it costs the gangs to come the least; all else, and where
+    /// it gets that node not, is for cons_tres.
+    fn single(&self, demand: &Demand) -> c_int {
+        if u32::from(self.raw.mode) == sys::SELECT_MODE_RUN_NOW
+            && let Some(placement) = decisions::single(demand, &self.permitted)
+        {
+            self.restore(&placement.nodes);
+            if self.ask(Arguments { preemptees: std::ptr::null_mut(), ..self.raw }) == SUCCESS {
+                counters::count(Outcome::PlacedSingle);
+                return SUCCESS;
+            }
+            self.restore(&self.permitted);
+        }
+        counters::pass_through(PassThrough::NotAGang, demand.job.0);
+        self.ask_as_it_came()
     }
 
     /// Could the gang run on the empty, healthy machine? Load, drains and promises have no say.

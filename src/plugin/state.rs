@@ -115,6 +115,8 @@ pub fn read_cluster(conf_dir: &Path) {
             }
         }
         state.ledger = Ledger::new(names.size());
+        let gpu = state.kinds.number("gpu", None);
+        state.ledger.set_slot_kind(gpu);
         state.names = names;
         state.policy = policy;
         state.feasible.clear();
@@ -238,6 +240,7 @@ impl State {
             let capacity =
                 Capacity { cpus: node.cpus(), memory_mb: node.memory_mb(), gres: self.kinds.count(named) };
             self.ledger.set_capacity(index as u32, capacity);
+            self.ledger.set_reluctance(index as u32, node.reluctance());
         }
         let jobs: Vec<JobId> = self.ledger.jobs().collect();
         for id in jobs {

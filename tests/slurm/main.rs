@@ -18,6 +18,7 @@ mod memory;
 mod placement;
 mod reasons;
 mod restart;
+mod small_jobs;
 #[cfg(feature = "cli")]
 mod stock_rules;
 mod topology_files;

@@ -1,6 +1,7 @@
 //! Partitions and nodes.
 
 use super::{array, entries, keep, read, text, view};
+use crate::cluster::Reluctance;
 use crate::nodeset::NodeSet;
 use crate::plugin::sys;
 use std::marker::PhantomData;
@@ -38,6 +39,11 @@ impl Partition<'_> {
         u32::from(read!(self.max_share)) & !sys::SHARED_FORCE > 1
     }
 
+    /// Whether jobs go to the nodes that are loaded least (`LLN=YES`).
+    pub fn prefers_least_loaded(&self) -> bool {
+        u32::from(read!(self.flags)) & sys::lockstep_least_loaded != 0
+    }
+
     /// Whether jobs always get whole nodes (`OverSubscribe=EXCLUSIVE`).
     pub fn exclusive(&self) -> bool {
         read!(self.max_share) == 0
@@ -45,6 +51,12 @@ impl Partition<'_> {
 }
 
 impl Node<'_> {
+    /// How gladly it is given away.
+    pub fn reluctance(&self) -> Reluctance {
+        let powered_down = read!(self.node_state) & sys::lockstep_powered_down != 0;
+        Reluctance { powered_down, weight: read!(self.weight) }
+    }
+
     /// The node's name.
     pub fn name(&self) -> Option<String> {
         text(read!(self.name))
