@@ -26,7 +26,7 @@ OURS = grep -q 'Lockstep: gangs on neighbouring nodes'
 
 CARGO_DENY_VERSION = 0.20.2
 
-.PHONY: help deps build demo test lint fuzz bench install uninstall clean
+.PHONY: help deps build demo test lint fuzz bench bench-churn install uninstall clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ fuzz: ## every text that is read, 30 seconds each; fuzz/run says how to do more
 
 bench: ## the core's benchmarks
 	cargo bench --locked --no-default-features
+
+bench-churn: deps ## jobs come and go in a real slurmctld: stock Slurm and Lockstep side by side, 13 minutes
+	cargo run --release --locked --example churn
 
 lint: deps ## format, clippy, licences
 	cargo fmt --check

@@ -21,22 +21,40 @@ fn gpus(cluster: &Cluster, id: u32) -> String {
     lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("; ")
 }
 
+/// Each GPU of `Nodes=n1 ... GRES=gpu:2(IDX:0-1)`.
+fn devices(held: &str) -> Vec<String> {
+    let between =
+        |from: &str, to: &str| held.split(from).nth(1).and_then(|rest| rest.split(to).next()).unwrap();
+    let dialect = lockstep::fabric::hostlist::Dialect::default();
+    let list = format!("{}-gpu[{}]", between("Nodes=", " "), between("IDX:", ")"));
+    lockstep::fabric::hostlist::expand(&list, dialect).unwrap()
+}
+
 #[test]
 fn jobs_of_single_gpus() {
     as_in_stock(
         Install::Named,
         |setup| setup,
         |c| {
-            let sizes = [1, 1, 4, 2, 8, 3, 1, 8, 8, 6, 2, 8, 4, 4, 4];
+            let sizes = [1, 1, 4, 2, 8, 3, 1, 8, 8, 6, 2, 8];
             let jobs: Vec<u32> =
                 sizes.iter().map(|size| c.submit(600, &[&format!("--gpus={size}")])).collect();
-            let mut notes = running_on(c, &jobs);
-            notes.extend(jobs.iter().map(|id| gpus(c, *id)));
+            // On which node is for Lockstep to say; how many GPUs, and that nobody else has them, is not.
+            let mut notes = running(c, &jobs);
+            let held: Vec<String> = jobs.iter().map(|id| gpus(c, *id)).collect();
+            notes.extend(
+                held.iter().map(|held| held.split("GRES=").nth(1).unwrap().split('(').next().unwrap().into()),
+            );
+            let mut devices: Vec<String> = held.iter().flat_map(|held| devices(held)).collect();
+            devices.sort();
+            assert_eq!(devices.len(), sizes.iter().sum::<usize>());
+            devices.dedup();
+            assert_eq!(devices.len(), sizes.iter().sum::<usize>(), "a GPU has two jobs");
             let last = c.submit(1, &["--gpus=4", "-w", "n1"]);
             notes.push(waits(c, last, "Resources"));
             cancel(c, &jobs);
             c.wait_state(last, "COMPLETED");
-            notes.push(gpus(c, last));
+            notes.push(gpus(c, last).split(' ').next().unwrap().into());
             notes.push(refused(c, &["--gpus-per-node=9"]));
             notes
         },
