@@ -142,20 +142,6 @@ impl Planner {
         Err(self.refusal(fabric, ledger, usable, home, request))
     }
 
-    /// The domains of the gang's home level by how many usable nodes each has, the most first.
-    pub fn fullest_domains(
-        &mut self,
-        fabric: &Fabric,
-        usable: &NodeSet,
-        home: &Home,
-    ) -> Vec<(SwitchId, u32)> {
-        let mut counts = Counts::default();
-        counts.count(fabric, usable);
-        let mut domains: Vec<_> = home.domains.iter().map(|&domain| (domain, counts.of(domain))).collect();
-        domains.sort_by_key(|&(domain, count)| (std::cmp::Reverse(count), domain));
-        domains
-    }
-
     fn refusal(
         &mut self,
         fabric: &Fabric,
@@ -188,6 +174,15 @@ impl Planner {
 fn classes(request: &Request) -> impl Iterator<Item = Option<&NodeSet>> {
     let any = request.uniform.is_empty().then_some(None);
     any.into_iter().chain(request.uniform.iter().map(Some))
+}
+
+/// The domains of a gang's home level by how many usable nodes each has, the most first.
+pub fn fullest_domains(fabric: &Fabric, usable: &NodeSet, home: &Home) -> Vec<(SwitchId, u32)> {
+    let mut counts = Counts::default();
+    counts.count(fabric, usable);
+    let mut domains: Vec<_> = home.domains.iter().map(|&domain| (domain, counts.of(domain))).collect();
+    domains.sort_by_key(|&(domain, count)| (std::cmp::Reverse(count), domain));
+    domains
 }
 
 /// All nodes of a domain that are in `permitted`.

@@ -11,7 +11,7 @@ use crate::cluster::Ledger;
 use crate::nodeset::NodeSet;
 use crate::placement::candidates::Home;
 use crate::placement::verdict::{Placement, Refusal};
-use crate::placement::{Planner, domain_nodes};
+use crate::placement::{Planner, domain_nodes, fullest_domains};
 use crate::request::{Request, Time};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -200,7 +200,7 @@ pub fn domains(gang: &Gang, permitted: &NodeSet, most: usize) -> Vec<NodeSet> {
         let usable = usable(&mut state.planner, &state.ledger, gang, permitted, &gang.even);
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
-        let domains = state.planner.fullest_domains(fabric, &usable, home);
+        let domains = fullest_domains(fabric, &usable, home);
         domains
             .into_iter()
             .map(|(domain, _)| domain_nodes(fabric, domain, &nodes))
