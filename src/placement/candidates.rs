@@ -37,7 +37,7 @@ impl Counts {
 }
 
 /// Where a gang is contiguous: the domains of its home level that could hold it when empty and healthy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Home {
     /// The home level.
     pub level: Level,

@@ -40,57 +40,87 @@ impl Planner {
         request: &Request,
         now: Time,
     ) -> Option<Forecast<'_>> {
-        let mut free = permitted.clone();
+        let mut room = std::mem::take(&mut self.room);
+        let start = self.start(fabric, ledger, permitted, home, request, now, &mut room);
+        self.room = room;
+        let (start, refusal) = start?;
+        Some(Forecast { start, placement: &self.placement, refusal })
+    }
+
+    /// The start, and why it is not now; the nodes are in `placement`.
+    #[allow(clippy::too_many_arguments)]
+    fn start(
+        &mut self,
+        fabric: &Fabric,
+        ledger: &Ledger,
+        permitted: &NodeSet,
+        home: &Home,
+        request: &Request,
+        now: Time,
+        room: &mut Room,
+    ) -> Option<(Time, Option<Refusal>)> {
+        let Room { free, times, drains, worth, here, candidate } = room;
+        free.reset(permitted.size());
+        free.copy_from(permitted);
         free.intersect_with(self.free(ledger, permitted.size(), &request.share, now));
-        let refusal = self.place(fabric, ledger, &free, home, request, &[]).err();
+        let refusal = self.place(fabric, ledger, free, home, request, &[]).err();
         if refusal.is_none() {
-            return Some(Forecast { start: now, placement: &self.placement, refusal });
+            return Some((now, refusal));
         }
-        let table = self.releases.of(ledger, permitted.size(), &request.share, now);
-        let mut drains: Vec<Drain> = Vec::new();
+        let Self { releases, chooser, holes, pool, placement, .. } = self;
+        let table = releases.of(ledger, permitted.size(), &request.share, now);
+        drains.clear();
         for (class, only) in (0..).zip(classes(request)) {
             let allowed = |node| permitted.contains(node) && only.is_none_or(|only| only.contains(node));
-            let drain = |&domain| Drain::of(fabric, table, allowed, domain, class, request.at_least as usize);
+            let nodes = request.at_least as usize;
+            let drain = |&domain: &SwitchId| Drain::of(fabric, table, allowed, domain, class, nodes, times);
             drains.extend(home.domains.iter().filter_map(drain));
         }
         drains.sort_unstable();
         // Counting suffices, unless the nodes must be certain ones, in a row or in segments: then a domain may have to
         // drain further than its k-th release, and a later one may be earlier.
-        let Self { releases, chooser, holes, pool, placement, .. } = self;
-        let table = releases.of(ledger, permitted.size(), &request.share, now);
         let mut best: Option<(Time, Time, Ranked)> = None;
-        let mut candidate = Placement::default();
-        for drain in drains {
+        for drain in drains.iter() {
             if best.is_some_and(|(start, idle, _)| (start, idle) < (drain.enough, drain.idle)) {
                 break;
             }
-            for moment in drain.moments(fabric, table, permitted) {
-                if best.is_some_and(|(start, ..)| start < moment) {
-                    break;
-                }
+            here.domains.clear();
+            here.domains.push(drain.domain);
+            (here.level, here.segment_level) = (home.level, home.segment_level);
+            let mut next = Some(drain.enough);
+            while let Some(moment) = next.filter(|&moment| best.is_none_or(|(start, ..)| moment <= start)) {
                 free.clear();
                 let is_free = |&node: &u32| table.time(node).is_some_and(|time| time <= moment);
                 permitted.iter().filter(is_free).for_each(|node| free.insert(node));
                 let only = request.uniform.get(drain.class as usize);
-                pool.fill(fabric, ledger, &free, only, request, Moment::Later);
-                let mut search = pool.search(fabric, ledger, holes, home, request);
-                let here = Home { domains: vec![drain.domain], ..*home };
-                search.home = &here;
-                let mut worth = Vec::new();
-                chooser.rank(&search, drain.class, &mut worth);
-                if !worth.is_empty() && chooser.choose(&search, drain.domain, &mut candidate) {
+                pool.fill(fabric, ledger, free, only, request, Moment::Later);
+                let search = pool.search(fabric, ledger, holes, here, request);
+                worth.clear();
+                chooser.rank(&search, drain.class, worth);
+                if !worth.is_empty() && chooser.choose(&search, drain.domain, candidate) {
                     let this = (moment, drain.idle, worth[0]);
                     if best.is_none_or(|best| this < best) {
                         best = Some(this);
-                        std::mem::swap(placement, &mut candidate);
+                        std::mem::swap(placement, candidate);
                     }
                     break;
                 }
+                next = drain.next_release(fabric, table, permitted, moment);
             }
         }
-        let (start, ..) = best?;
-        Some(Forecast { start, placement: &self.placement, refusal })
+        best.map(|(start, ..)| (start, refusal))
     }
+}
+
+/// Room to work in, kept from one forecast to the next.
+#[derive(Debug, Default)]
+pub struct Room {
+    free: NodeSet,
+    times: Vec<Time>,
+    drains: Vec<Drain>,
+    worth: Vec<Ranked>,
+    here: Home,
+    candidate: Placement,
 }
 
 impl Planner {
@@ -131,23 +161,20 @@ impl Drain {
         domain: SwitchId,
         class: u32,
         nodes: usize,
+        times: &mut Vec<Time>,
     ) -> Option<Self> {
         let under = fabric.nodes_under(domain).iter().copied().filter(|&node| allowed(node));
-        let mut times: Vec<Time> = under.filter_map(|node| table.time(node)).collect();
+        times.clear();
+        times.extend(under.filter_map(|node| table.time(node)));
         let last = nodes.checked_sub(1).filter(|&last| last < times.len())?;
         let (sooner, &mut enough, _) = times.select_nth_unstable(last);
         let idle = sooner.iter().map(|&time| enough.saturating_sub(time)).fold(0, Time::saturating_add);
         Some(Self { enough, idle, domain, class })
     }
 
-    /// The moments at which the domain may have the gang's nodes: when enough are free, and whenever one more is.
-    fn moments(&self, fabric: &Fabric, table: &Table, permitted: &NodeSet) -> impl Iterator<Item = Time> {
+    /// The moment after another one at which a node of the domain is free.
+    fn next_release(&self, fabric: &Fabric, table: &Table, permitted: &NodeSet, after: Time) -> Option<Time> {
         let under = fabric.nodes_under(self.domain).iter().copied().filter(|&node| permitted.contains(node));
-        let enough = self.enough;
-        let mut later: Vec<Time> =
-            under.filter_map(|node| table.time(node)).filter(|&time| time > enough).collect();
-        later.sort_unstable();
-        later.dedup();
-        std::iter::once(enough).chain(later)
+        under.filter_map(|node| table.time(node)).filter(|&time| time > after).min()
     }
 }

@@ -48,6 +48,7 @@ pub struct Planner {
     pool: Pool,
     ranked: Vec<Ranked>,
     placement: Placement,
+    room: forecast::Room,
 }
 
 impl Planner {
