@@ -70,7 +70,8 @@ impl Planner {
     pub fn home(&mut self, fabric: &Fabric, eligible: &NodeSet, request: &Request) -> Option<Home> {
         let ledger = &Ledger::default();
         let Self { holes, chooser, pool, placement, .. } = self;
-        let whole = Request { at_least: request.nodes, ..request.clone() };
+        // Where wishes meet, counting does not tell whether a domain serves.
+        let whole = request.wishes_meet().then(|| Request { at_least: request.nodes, ..request.clone() });
         let segment_levels = classes(request).filter_map(|only| {
             pool.fill(fabric, ledger, eligible, only, request, Moment::Later);
             candidates::segment_level(fabric, pool.counts(), request)
@@ -80,8 +81,9 @@ impl Planner {
             pool.fill(fabric, ledger, eligible, only, request, Moment::Later);
             candidates::home(fabric, pool.usable(), pool.counts(), request, segment_level, |domain| {
                 let here = Home { level: fabric.switch(domain).level, domains: vec![], segment_level };
-                !whole.wishes_meet()
-                    || chooser.choose(&pool.search(fabric, ledger, holes, &here, &whole), domain, placement)
+                whole.as_ref().is_none_or(|whole| {
+                    chooser.choose(&pool.search(fabric, ledger, holes, &here, whole), domain, placement)
+                })
             })
         });
         homes.reduce(|a, b| {
