@@ -213,10 +213,7 @@ impl Ledger {
     fn change(&mut self, job: JobId, change: impl FnOnce(&mut Job)) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
         change(entry);
-        for at in 0..entry.nodes.len() {
-            let node = self.jobs.get(&job).and_then(|job| job.nodes.get(at)).copied();
-            node.into_iter().for_each(|node| self.touch(node));
-        }
+        entry.nodes.clone().into_iter().for_each(|node| self.touch(node));
     }
 
     /// Notes that a node changed, and what follows from that.
@@ -296,6 +293,14 @@ impl Ledger {
     /// The jobs that hold something of a node.
     pub fn holders(&self, node: NodeId) -> impl Iterator<Item = JobId> {
         self.held(node).iter().map(|&(job, _)| job)
+    }
+
+    /// Jobs that hold something, each once, the one that ends last first.
+    pub fn last_to_end_first(&self, jobs: impl Iterator<Item = JobId>) -> Vec<JobId> {
+        let mut jobs: Vec<JobId> = jobs.collect();
+        jobs.sort_unstable_by_key(|&job| (std::cmp::Reverse(self.end_of(job)), job));
+        jobs.dedup();
+        jobs
     }
 
     fn held(&self, node: NodeId) -> &[(JobId, Held)] {

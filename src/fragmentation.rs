@@ -11,25 +11,15 @@ use crate::placement::mix::Mix;
 
 /// The lowest level with a domain of at least so many nodes; none if there is no such domain.
 pub fn home_level(fabric: &Fabric, nodes: u32) -> Option<Level> {
-    (0..fabric.level_count() as Level).find(|&level| capacity(fabric, level) >= nodes)
-}
-
-fn capacity(fabric: &Fabric, level: Level) -> u32 {
-    fabric.at_level(level).iter().map(|&id| fabric.switch(id).node_count() as u32).max().unwrap_or(0)
+    (0..fabric.level_count() as Level).find(|&level| fabric.largest_domain(level) >= nodes)
 }
 
 /// How many nodes of a gang lie together: the most that it has in one domain of its home level.
 pub fn contiguous_nodes(fabric: &Fabric, gang: &[NodeId]) -> u32 {
     let Some(level) = home_level(fabric, gang.len() as u32) else { return 0 };
-    let mut domains: Vec<SwitchId> = gang.iter().filter_map(|&node| domain_at(fabric, node, level)).collect();
+    let mut domains: Vec<SwitchId> = gang.iter().filter_map(|&node| fabric.domain_of(node, level)).collect();
     domains.sort_unstable();
     domains.chunk_by(|a, b| a == b).map(<[SwitchId]>::len).max().unwrap_or(0) as u32
-}
-
-/// The highest switch above a node whose level is not above the given one.
-fn domain_at(fabric: &Fabric, node: NodeId, level: Level) -> Option<SwitchId> {
-    let above = std::iter::successors(fabric.leaf_of(node), |&id| fabric.switch(id).parent);
-    above.take_while(|&id| fabric.switch(id).level <= level).last()
 }
 
 /// The spread index of running gangs: 1 - contiguous nodes / nodes. 0 if none runs.
@@ -102,7 +92,7 @@ pub fn largest_gang(fabric: &Fabric, free: &NodeSet) -> u32 {
         if most > lower {
             largest = largest.max(most);
         }
-        lower = capacity(fabric, level);
+        lower = fabric.largest_domain(level);
     }
     largest
 }

@@ -11,10 +11,22 @@ pub type NodeId = u32;
 ///
 /// Two sets that meet in one operation must have the same size; an operation on sets of different size is a bug
 /// in the caller and panics.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct NodeSet {
     words: Vec<u64>,
     size: usize,
+}
+
+impl Clone for NodeSet {
+    fn clone(&self) -> Self {
+        Self { words: self.words.clone(), size: self.size }
+    }
+
+    /// Allocates nothing if the set had as much room before.
+    fn clone_from(&mut self, source: &Self) {
+        self.words.clone_from(&source.words);
+        self.size = source.size;
+    }
 }
 
 const WORD: usize = 64;
@@ -54,12 +66,6 @@ impl NodeSet {
             *word = words.get(i).copied().unwrap_or(0);
         }
         self.clear_tail();
-    }
-
-    /// Overwrites the set with another of the same size, without allocating.
-    pub fn copy_from(&mut self, other: &Self) {
-        self.check(other);
-        self.words.copy_from_slice(&other.words);
     }
 
     /// The words in `bitstr_t` layout.

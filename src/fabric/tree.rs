@@ -235,6 +235,21 @@ impl Fabric {
         &self.switches[id.0 as usize]
     }
 
+    /// A switch and those above it, up to its root; none for none.
+    pub fn upwards(&self, from: Option<SwitchId>) -> impl Iterator<Item = SwitchId> {
+        std::iter::successors(from, |&id| self.switch(id).parent)
+    }
+
+    /// The domain of a level that a node lies in: the highest switch above it whose own level is not higher.
+    pub fn domain_of(&self, node: NodeId, level: Level) -> Option<SwitchId> {
+        self.upwards(self.leaf_of(node)).take_while(|&id| self.switch(id).level <= level).last()
+    }
+
+    /// How many nodes the largest domain of a level has; 0 past the top.
+    pub fn largest_domain(&self, level: Level) -> u32 {
+        self.at_level(level).iter().map(|&id| self.switch(id).node_count() as u32).max().unwrap_or(0)
+    }
+
     /// All switches in the order of their numbers.
     pub fn switches(&self) -> impl DoubleEndedIterator<Item = (SwitchId, &Switch)> {
         self.switches.iter().enumerate().map(|(id, switch)| (SwitchId(id as u32), switch))

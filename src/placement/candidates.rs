@@ -170,11 +170,16 @@ pub fn fewest_leaves(
     }
     buffer.clear();
     buffer.extend(leaves(fabric, domain).map(|leaf| counts.of(leaf)));
-    buffer.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
+    fewest(buffer, nodes)
+}
+
+/// How many of these sizes, the largest first, it takes to hold so many nodes; all of them if even those do not suffice.
+pub fn fewest(sizes: &mut [u32], nodes: u32) -> u32 {
+    sizes.sort_unstable_by_key(|&size| std::cmp::Reverse(size));
     let mut rest = nodes;
-    let needed = buffer.iter().take_while(|&&count| {
+    let needed = sizes.iter().take_while(|&&size| {
         let more = rest > 0;
-        rest = rest.saturating_sub(count);
+        rest = rest.saturating_sub(size);
         more
     });
     needed.count() as u32

@@ -155,7 +155,7 @@ impl Chooser {
         placement.nodes.reset(usable.size());
         let nodes = &mut placement.nodes;
         let found = if self.kept == Some((search.filling, domain)) {
-            nodes.copy_from(&self.kept_nodes);
+            nodes.clone_from(&self.kept_nodes);
             true
         } else if request.strictly_contiguous {
             window::choose(search, domain, nodes)
@@ -174,11 +174,5 @@ impl Chooser {
             placement.excess = placement.leaves.saturating_sub(fewest);
         }
         found
-    }
-}
-
-impl Default for Placement {
-    fn default() -> Self {
-        Self { nodes: NodeSet::default(), domain: SwitchId(0), leaves: 0, excess: 0 }
     }
 }

@@ -6,7 +6,7 @@ use super::verdict::{Explanation, Instead};
 use crate::cluster::Ledger;
 use crate::fabric::tree::{Fabric, Level};
 use crate::nodeset::NodeSet;
-use crate::request::{JobId, Request, Time};
+use crate::request::{Request, Time};
 
 impl Planner {
     /// Explains why a gang does not start now on permitted nodes; none if it does.
@@ -21,14 +21,15 @@ impl Planner {
     ) -> Option<Explanation> {
         let mut free = permitted.clone();
         free.intersect_with(self.free(ledger, permitted.size(), &request.share, now));
-        let refusal = self.place(fabric, ledger, &free, home, request, &[]).err()?;
-        let forecast = self.forecast(fabric, ledger, permitted, home, request, now);
-        let drains = forecast.map(|forecast| (forecast.placement.domain, forecast.start));
-        let taken = forecast.into_iter().flat_map(|forecast| forecast.placement.nodes.iter());
-        let mut blockers: Vec<JobId> =
-            taken.filter(|&node| !free.contains(node)).flat_map(|node| ledger.holders(node)).collect();
-        blockers.sort_unstable_by_key(|&job| (std::cmp::Reverse(ledger.end_of(job)), job));
-        blockers.dedup();
+        let (refusal, drains, blockers) = match self.forecast(fabric, ledger, permitted, home, request, now) {
+            Some(forecast) => {
+                let placement = forecast.placement;
+                let in_use = placement.nodes.iter().filter(|&node| !free.contains(node));
+                let blockers = ledger.last_to_end_first(in_use.flat_map(|node| ledger.holders(node)));
+                (forecast.refusal?, Some((placement.domain, forecast.start)), blockers)
+            }
+            None => (self.place(fabric, ledger, &free, home, request, &[]).err()?, None, Vec::new()),
+        };
         let instead = self.instead(fabric, permitted, &free, home, request);
         Some(Explanation { refusal, drains, blockers, instead })
     }

@@ -40,34 +40,16 @@ impl Planner {
         request: &Request,
         now: Time,
     ) -> Option<Forecast<'_>> {
-        let mut room = std::mem::take(&mut self.room);
-        let start = self.start(fabric, ledger, permitted, home, request, now, &mut room);
-        self.room = room;
-        let (start, refusal) = start?;
-        Some(Forecast { start, placement: &self.placement, refusal })
-    }
-
-    /// The start, and why it is not now; the nodes are in `placement`.
-    #[allow(clippy::too_many_arguments)]
-    fn start(
-        &mut self,
-        fabric: &Fabric,
-        ledger: &Ledger,
-        permitted: &NodeSet,
-        home: &Home,
-        request: &Request,
-        now: Time,
-        room: &mut Room,
-    ) -> Option<(Time, Option<Refusal>)> {
-        let Room { free, times, drains, worth, here, candidate } = room;
-        free.reset(permitted.size());
-        free.copy_from(permitted);
+        let mut free = std::mem::take(&mut self.room.free);
+        free.clone_from(permitted);
         free.intersect_with(self.free(ledger, permitted.size(), &request.share, now));
-        let refusal = self.place(fabric, ledger, free, home, request, &[]).err();
+        let refusal = self.place(fabric, ledger, &free, home, request, &[]).err();
+        self.room.free = free;
         if refusal.is_none() {
-            return Some((now, refusal));
+            return Some(Forecast { start: now, placement: &self.placement, refusal });
         }
-        let Self { releases, chooser, holes, pool, placement, .. } = self;
+        let Self { releases, chooser, holes, pool, placement, room, .. } = self;
+        let Room { free, times, drains, worth, here, candidate } = room;
         let table = releases.of(ledger, permitted.size(), &request.share, now);
         drains.clear();
         for (class, only) in (0..).zip(classes(request)) {
@@ -108,22 +90,10 @@ impl Planner {
                 next = drain.next_release(fabric, table, permitted, moment);
             }
         }
-        best.map(|(start, ..)| (start, refusal))
+        let (start, ..) = best?;
+        Some(Forecast { start, placement: &self.placement, refusal })
     }
-}
 
-/// Room to work in, kept from one forecast to the next.
-#[derive(Debug, Default)]
-pub struct Room {
-    free: NodeSet,
-    times: Vec<Time>,
-    drains: Vec<Drain>,
-    worth: Vec<Ranked>,
-    here: Home,
-    candidate: Placement,
-}
-
-impl Planner {
     /// When so many permitted nodes can give a share, wherever they are, and which can then; none if they never suffice.
     pub fn first_free(
         &mut self,
@@ -140,6 +110,17 @@ impl Planner {
         let by_then = |&node: &u32| table.time(node).is_some_and(|release| release <= time);
         Some((time, NodeSet::from_nodes(permitted.size(), permitted.iter().filter(by_then))))
     }
+}
+
+/// Room to work in, kept from one forecast to the next.
+#[derive(Debug, Default)]
+pub struct Room {
+    free: NodeSet,
+    times: Vec<Time>,
+    drains: Vec<Drain>,
+    worth: Vec<Ranked>,
+    here: Home,
+    candidate: Placement,
 }
 
 /// What it takes to drain a domain for a gang; in the order of preference.

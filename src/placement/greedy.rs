@@ -4,7 +4,7 @@
 //! longer the least hole cost.
 
 use super::candidates::{leaves, most_nodes, parts};
-use super::leaf::Leaf;
+use super::leaf::{Leaf, touched};
 use super::search::Search;
 use crate::fabric::tree::{Level, SwitchId};
 use crate::nodeset::NodeSet;
@@ -24,8 +24,7 @@ pub fn choose(search: &Search, domain: SwitchId, into: &mut NodeSet) -> bool {
     // An elastic gang takes what it can get; each try is cheap beside the placement itself.
     let Some(dealt) = (request.at_least..=most).rev().find_map(chosen) else { return false };
     let filled = dealt.iter().all(|&(part, nodes)| fill(search, domain, part, nodes, into));
-    let leaves = leaves(search.fabric, domain).filter(|&leaf| search.fabric.count_on_leaf(leaf, into) > 0);
-    filled && request.max_leaves.is_none_or(|most| leaves.count() <= most as usize)
+    filled && request.max_leaves.is_none_or(|most| touched(search, domain, into) <= most)
 }
 
 /// Deals whole segments to the parts that have room for the most of them, and the last, shorter one to the tightest.

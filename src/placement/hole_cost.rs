@@ -29,12 +29,8 @@ impl HoleCost {
     /// Finds each size's home level: the lowest with a domain that could hold it when empty. Sizes that no domain
     /// could hold count for nothing.
     pub fn new(fabric: &Fabric, mix: &Mix) -> Self {
-        let largest: Vec<u32> = (0..fabric.level_count())
-            .map(|level| {
-                let domains = fabric.at_level(level as Level).iter();
-                domains.map(|&domain| fabric.switch(domain).node_count() as u32).max().unwrap_or(0)
-            })
-            .collect();
+        let levels = 0..fabric.level_count() as Level;
+        let largest: Vec<u32> = levels.map(|level| fabric.largest_domain(level)).collect();
         let mut by_level = vec![Vec::new(); largest.len()];
         for &(nodes, weight) in mix.gangs() {
             if let Some(home) = largest.iter().position(|&largest| largest >= nodes) {

@@ -4,10 +4,10 @@
 //! [`candidates`] counts the usable nodes of every domain in one pass. [`choice`] ranks the domains and chooses inside one:
 //! by the dynamic programme of [`cover`], which knows what a choice costs the gangs to come ([`hole_cost`]), by [`window`]
 //! for gangs that must lie in a row, by [`greedy`] where the programme would take too long, and by [`single`] for jobs of a
-//! part of one node. [`forecast`] does the same
-//! for a later time, from release times that are remembered between gangs; [`victims`] for nodes that others would have to
-//! leave. [`verdict`] is the answer: a placement, or a refusal with its numbers, and [`explain`] says what else people ask.
-//! Every tie is broken by the lowest id, so the same input always gives the same placement.
+//! part of one node. [`forecast`] does the same for a later time, from release times that are remembered between gangs;
+//! [`victims`] for nodes that others would have to leave. [`verdict`] is the answer: a placement, or a refusal with its
+//! numbers, and [`explain`] says what else people ask. Every tie is broken by the lowest id, so the same input always gives
+//! the same placement.
 
 pub mod candidates;
 pub mod choice;
@@ -72,11 +72,13 @@ impl Planner {
         let Self { holes, chooser, pool, placement, .. } = self;
         // Where wishes meet, counting does not tell whether a domain serves.
         let whole = request.wishes_meet().then(|| Request { at_least: request.nodes, ..request.clone() });
-        let segment_levels = classes(request).filter_map(|only| {
-            pool.fill(fabric, ledger, eligible, only, request, Moment::Later);
-            candidates::segment_level(fabric, pool.counts(), request)
+        let segment_level = request.segment.and_then(|_| {
+            let levels = classes(request).filter_map(|only| {
+                pool.fill(fabric, ledger, eligible, only, request, Moment::Later);
+                candidates::segment_level(fabric, pool.counts(), request)
+            });
+            levels.min()
         });
-        let segment_level = segment_levels.min();
         let homes = classes(request).filter_map(|only| {
             pool.fill(fabric, ledger, eligible, only, request, Moment::Later);
             candidates::home(fabric, pool.usable(), pool.counts(), request, segment_level, |domain| {

@@ -41,16 +41,14 @@ impl Pool {
         moment: Moment,
     ) {
         self.fillings += 1;
-        self.usable.reset(usable.size());
-        self.usable.copy_from(usable);
+        self.usable.clone_from(usable);
         if let Some(only) = only {
             self.usable.intersect_with(only);
         }
         self.counts.count(fabric, &self.usable);
         self.shares_nodes = moment == Moment::Now && !request.share.whole_node;
         if self.shares_nodes {
-            self.idle.reset(usable.size());
-            self.idle.copy_from(&self.usable);
+            self.idle.clone_from(&self.usable);
             self.idle.intersect_with(ledger.idle());
             self.idle_counts.count(fabric, &self.idle);
         }

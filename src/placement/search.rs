@@ -39,8 +39,7 @@ impl Search<'_> {
     /// The hole cost of taking so many idle nodes from all domains above one.
     pub fn cost_above(&self, domain: SwitchId, taken: u32) -> Cost {
         let fabric = self.fabric;
-        let above = std::iter::successors(fabric.switch(domain).parent, |&id| fabric.switch(id).parent);
-        above.fold(Cost::NONE, |sum, id| {
+        fabric.upwards(fabric.switch(domain).parent).fold(Cost::NONE, |sum, id| {
             sum.plus(Cost::hole(self.holes.of(fabric.switch(id).level, self.idle.of(id), taken)))
         })
     }

@@ -18,6 +18,13 @@ pub struct Placement {
     pub excess: u32,
 }
 
+impl Default for Placement {
+    /// No nodes yet: room for a placement to come.
+    fn default() -> Self {
+        Self { nodes: NodeSet::default(), domain: SwitchId(0), leaves: 0, excess: 0 }
+    }
+}
+
 /// Why a gang waits: what a decision knows anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {

@@ -3,7 +3,7 @@
 //! The largest window that may be (of an elastic gang), with the fewest leaves, in the shortest free run, of the most
 //! gladly given nodes, at the lowest position.
 
-use super::candidates::{is_part, runs};
+use super::candidates::runs;
 use super::cost::Cost;
 use super::search::Search;
 use crate::fabric::tree::SwitchId;
@@ -56,11 +56,8 @@ fn segments_are_whole(search: &Search, domain: SwitchId, window: &[NodeId]) -> b
     if fabric.switch(domain).level <= level {
         return true;
     }
-    let part_of = |node: NodeId| {
-        let leaf = fabric.leaf_of(node);
-        std::iter::successors(leaf, |&id| fabric.switch(id).parent).find(|&id| is_part(fabric, id, level))
-    };
-    let parts = window.chunk_by(|&a, &b| part_of(a) == part_of(b)).map(<[NodeId]>::len);
+    let alike = |&a: &NodeId, &b: &NodeId| fabric.domain_of(a, level) == fabric.domain_of(b, level);
+    let parts = window.chunk_by(alike).map(<[NodeId]>::len);
     let broken = parts.map(|nodes| nodes as u32 % size).filter(|&rest| rest > 0);
     let last = search.request.nodes % size;
     broken.clone().count() <= 1 && broken.into_iter().all(|rest| rest == last)

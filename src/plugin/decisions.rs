@@ -80,10 +80,12 @@ pub fn single(demand: &Demand, permitted: &NodeSet) -> Option<Placement> {
         let mut nodes = permitted.clone();
         nodes.intersect_with(&demand.configured);
         nodes.intersect_with(state.planner.free(&state.ledger, permitted.size(), &share, now));
-        let lightest = nodes.iter().map(|node| state.ledger.reluctance(node)).min()?;
-        let heavier = nodes.iter().filter(|&node| state.ledger.reluctance(node) > lightest);
-        let heavier = NodeSet::from_nodes(nodes.size(), heavier);
-        nodes.subtract(&heavier);
+        if state.ledger.has_reluctance() {
+            let lightest = nodes.iter().map(|node| state.ledger.reluctance(node)).min()?;
+            let heavier = nodes.iter().filter(|&node| state.ledger.reluctance(node) > lightest);
+            let heavier = NodeSet::from_nodes(nodes.size(), heavier);
+            nodes.subtract(&heavier);
+        }
         let home = Home { level: 0, domains: fabric.at_level(0).to_vec(), segment_level: None };
         let request = Request::new(1, share);
         let placed = state.planner.place(fabric, &state.ledger, &nodes, &home, &request, &[]);

@@ -116,7 +116,8 @@ impl<'a> Call<'a> {
     fn decide(&self) -> c_int {
         let job_id = self.job.as_ref().map_or(0, |(job, ..)| job.id());
         let gang = match self.read_demand() {
-            Ok(demand) if demand.is_single() => return self.single(&demand),
+            Ok(demand) if demand.is_single() && self.start_single(&demand) => return SUCCESS,
+            Ok(demand) if demand.is_single() => Err(PassThrough::NotAGang),
             Ok(demand) => decisions::gang(demand),
             Err(reason) => Err(reason),
         };
@@ -143,21 +144,21 @@ impl<'a> Call<'a> {
         Demand::read(job, details, self.raw.nodes, self.permitted.size())
     }
 
-    /// A job of one node: to start, it is offered the node where it costs the gangs to come the least; all else, and where
-    /// it gets that node not, is for cons_tres.
-    fn single(&self, demand: &Demand) -> c_int {
-        if u32::from(self.raw.mode) == sys::SELECT_MODE_RUN_NOW
-            && let Some(placement) = decisions::single(demand, &self.permitted)
-        {
-            self.restore(&placement.nodes);
-            if self.ask(Arguments { preemptees: std::ptr::null_mut(), ..self.raw }) == SUCCESS {
-                counters::count(Outcome::PlacedSingle);
-                return SUCCESS;
-            }
+    /// Starts a job of one node where it costs the gangs to come the least; false if it is not to start now or gets that
+    /// node not, which leaves it to cons_tres.
+    fn start_single(&self, demand: &Demand) -> bool {
+        if u32::from(self.raw.mode) != sys::SELECT_MODE_RUN_NOW {
+            return false;
+        }
+        let Some(placement) = decisions::single(demand, &self.permitted) else { return false };
+        self.restore(&placement.nodes);
+        let is_started = self.ask(Arguments { preemptees: std::ptr::null_mut(), ..self.raw }) == SUCCESS;
+        if is_started {
+            counters::count(Outcome::PlacedSingle);
+        } else {
             self.restore(&self.permitted);
         }
-        counters::pass_through(PassThrough::NotAGang, demand.job.0);
-        self.ask_as_it_came()
+        is_started
     }
 
     /// Could the gang run on the empty, healthy machine? Load, drains and promises have no say.

@@ -22,15 +22,11 @@ const REMEMBERED: usize = 65_536;
 pub fn forecast(job: JobId, placement: &Placement, start: Time, now: Time) {
     let when = moment(start, now);
     with(|state| {
-        let mut blockers: Vec<JobId> = placement
-            .nodes
-            .iter()
-            .flat_map(|node| state.ledger.holders(node))
-            // Who is still there when the gang starts is not in its way.
-            .filter(|&holder| state.ledger.end_of(holder).is_some_and(|end| end <= start))
-            .collect();
-        blockers.sort_unstable_by_key(|&holder| (std::cmp::Reverse(state.ledger.end_of(holder)), holder));
-        blockers.dedup();
+        let ledger = &state.ledger;
+        let holders = placement.nodes.iter().flat_map(|node| ledger.holders(node));
+        // Who is still there when the gang starts is not in its way.
+        let leaves = |&holder: &JobId| ledger.end_of(holder).is_some_and(|end| end <= start);
+        let blockers = ledger.last_to_end_first(holders.filter(leaves));
         let named: Vec<String> = blockers.iter().take(NAMED).map(|job| job.0.to_string()).collect();
         let mut words = String::new();
         if !named.is_empty() {

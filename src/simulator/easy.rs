@@ -46,8 +46,7 @@ impl Easy {
             return false;
         }
         let free = self.placers.books().free(&world.ledger, world.up.size(), &request.share, world.now);
-        self.usable.reset(world.up.size());
-        self.usable.copy_from(free);
+        self.usable.clone_from(free);
         self.usable.intersect_with(&world.up);
         if let Some(reservation) = reserved {
             self.usable.subtract(&reservation.nodes);
@@ -104,18 +103,13 @@ impl Scheduler for Easy {
             // Nothing became free: what could not start still cannot.
             let ahead: usize = world.waiting.len().saturating_sub(news.submitted.len());
             for &job in news.submitted.iter().take(self.depth.saturating_sub(ahead)) {
-                if !self.try_start(world, job) && self.preempts {
-                    self.try_preempt(world, job);
-                }
+                let _ = self.try_start(world, job) || self.try_preempt(world, job);
             }
             return;
         }
         self.reservation = None;
         let waiting: Vec<u32> = world.waiting.iter().take(self.depth).map(|&(_, job)| job).collect();
         for job in waiting {
-            if !world.waiting.contains(&(world.job(job).is_low, job)) {
-                continue;
-            }
             if self.try_start(world, job) || self.try_preempt(world, job) {
                 continue;
             }

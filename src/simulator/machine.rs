@@ -4,6 +4,7 @@ use crate::cluster::{Capacity, Ledger};
 use crate::fabric::tree::{Below, Declared, Fabric, Level, SwitchId};
 use crate::fragmentation;
 use crate::nodeset::NodeId;
+use crate::placement::candidates;
 use crate::request::{GresKind, Memory, Share};
 
 /// What a node's slots are in the simulator's ledger.
@@ -79,8 +80,7 @@ impl Machine {
             let span = &self.fabric.switch(*id).span;
             span.contains(&low) && span.contains(&high)
         };
-        let above = std::iter::successors(leaf, |&id| self.fabric.switch(id).parent);
-        above.into_iter().find(holds).map(|id| self.fabric.switch(id).level)
+        self.fabric.upwards(leaf).find(holds).map(|id| self.fabric.switch(id).level)
     }
 
     /// How many leaves nodes hang on.
@@ -95,13 +95,6 @@ impl Machine {
     pub fn fewest_leaves(&self, nodes: u32) -> u32 {
         let leaves = self.fabric.at_level(0).iter();
         let mut sizes: Vec<u32> = leaves.map(|&id| self.fabric.switch(id).node_count() as u32).collect();
-        sizes.sort_unstable_by_key(|&size| std::cmp::Reverse(size));
-        let mut rest = nodes;
-        let needed = sizes.into_iter().take_while(|&size| {
-            let more = rest > 0;
-            rest = rest.saturating_sub(size);
-            more
-        });
-        needed.count() as u32
+        candidates::fewest(&mut sizes, nodes)
     }
 }

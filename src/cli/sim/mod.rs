@@ -13,6 +13,7 @@ use lockstep::simulator::trace::{Synthetic, Trace};
 use lockstep::simulator::workload::{Reading, Workload};
 use lockstep::simulator::{Assumptions, Method, simulate};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
 use std::io::Write;
@@ -175,7 +176,7 @@ struct Run<'a> {
 struct Parameters {
     trace: String,
     jobs: usize,
-    left_out: std::collections::BTreeMap<String, usize>,
+    left_out: BTreeMap<String, usize>,
     offered_load: f64,
     span_s: i64,
     nodes: usize,
@@ -277,15 +278,10 @@ impl Args {
         let Some(file) = &self.trace else {
             let jobs = self.jobs.unwrap_or(5_000) as usize;
             let load = self.load.unwrap_or(0.9);
-            let made_up = Synthetic {
-                jobs,
-                load,
-                capacity_devices: machine.gpus(),
-                seed: self.seed,
-                ..Synthetic::default()
-            };
-            let made_up = Synthetic { mix: self.mix.clone().unwrap_or(made_up.mix.clone()), ..made_up };
-            return Ok(made_up.generate());
+            let usual = Synthetic::default();
+            let mix = self.mix.clone().unwrap_or(usual.mix);
+            let (capacity_devices, seed) = (machine.gpus(), self.seed);
+            return Ok(Synthetic { jobs, load, capacity_devices, mix, seed, ..usual }.generate());
         };
         let mut trace = Trace::read(file)?;
         if let Some(jobs) = self.jobs {
@@ -318,7 +314,7 @@ impl Args {
     }
 
     fn parameters(&self, machine: &Machine, trace: &Trace, workload: &Workload) -> Parameters {
-        let mut left_out: std::collections::BTreeMap<String, usize> =
+        let mut left_out: BTreeMap<String, usize> =
             trace.skipped.iter().map(|(&why, &jobs)| (why.to_string(), jobs)).collect();
         if workload.too_large > 0 {
             left_out.insert("larger than the machine".into(), workload.too_large);

@@ -1,8 +1,8 @@
 //! The comparison as one page for a browser, with nothing outside the file: the table, how it went over time, waits by job
 //! size, and the fabric as a heat map.
 
+use super::Parameters;
 use super::table::{self, duration};
-use super::{Parameters, table as figures_table};
 use lockstep::simulator::figures::{Figures, Series};
 use lockstep::simulator::machine::Machine;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -117,7 +117,7 @@ fn comparison(figures: &[Figures]) -> Markup {
     html! {
         table {
             tr { th {} @for figures in figures { th { (figures.name) } } }
-            @for (what, values) in figures_table::lines(figures) {
+            @for (what, values) in table::lines(figures) {
                 tr {
                     td { (what) }
                     @for (value, is_best) in values { td.best[is_best] { (value) } }
