@@ -312,6 +312,11 @@ impl Ledger {
         self.nodes.get(node as usize).map_or(0, |node| node.capacity.cpus)
     }
 
+    /// How many GRES of a kind a node has; 0 for one that the ledger does not know.
+    pub fn gres(&self, node: NodeId, kind: GresKind) -> u64 {
+        self.nodes.get(node as usize).map_or(0, |node| count(&node.capacity.gres, kind))
+    }
+
     /// Whether an empty node could give the share.
     pub fn capable(&self, node: NodeId, share: &Share) -> bool {
         self.nodes.get(node as usize).is_some_and(|node| node.capacity.could_give(share))

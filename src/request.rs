@@ -39,7 +39,7 @@ pub struct Share {
 /// A gang's request. A job of one node is a gang of one.
 ///
 /// Excluded nodes are no part of it: they are not among the nodes that may be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
     /// How many nodes are wanted.
     pub nodes: u32,

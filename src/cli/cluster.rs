@@ -96,7 +96,7 @@ impl ClusterArgs {
         let policy_path = (self.policy.clone())
             .or_else(|| Some(folder?.join("lockstep.toml")).filter(|path| path.exists()));
         let policy = policy_path.as_deref().map_or(Ok(Policy::default()), |path| read_policy(path, dialect));
-        let policy = policy.unwrap_or_else(|fault| {
+        let mut policy = policy.unwrap_or_else(|fault| {
             diagnostics.push(fault);
             Policy::default()
         });
@@ -120,6 +120,9 @@ impl ClusterArgs {
         };
         let mut reading = file.read(&nodes);
         diagnostics.append(&mut reading.diagnostics);
+        if let Some(fabric) = &reading.fabric {
+            diagnostics.extend(policy.settle(fabric).err());
+        }
         Ok(Cluster {
             release,
             slurm_conf: conf,

@@ -47,7 +47,7 @@ pub struct Home {
     pub segment_level: Option<Level>,
 }
 
-/// The lowest level with a domain that could hold the gang with these nodes; none if no level has one.
+/// The lowest level from a given one on with a domain that could hold the gang with these nodes; none if no level has one.
 ///
 /// `serves` has the last word on a domain that passes by counting.
 pub fn home(
@@ -55,10 +55,11 @@ pub fn home(
     eligible: &NodeSet,
     counts: &Counts,
     request: &Request,
+    lowest: Level,
     segment_level: Option<Level>,
     mut serves: impl FnMut(SwitchId) -> bool,
 ) -> Option<Home> {
-    (0..fabric.level_count() as Level).find_map(|level| {
+    (lowest..fabric.level_count() as Level).find_map(|level| {
         let mut domains = fabric.at_level(level).to_vec();
         domains.retain(|&domain| {
             holds(fabric, eligible, counts, segment_level, domain, request, request.nodes) && serves(domain)

@@ -28,7 +28,7 @@ pub mod victims;
 mod window;
 
 use crate::cluster::Ledger;
-use crate::fabric::tree::{Fabric, SwitchId};
+use crate::fabric::tree::{Fabric, Level, SwitchId};
 use crate::nodeset::NodeSet;
 use crate::request::{Request, Share, Time};
 use candidates::{Counts, Home};
@@ -68,6 +68,17 @@ impl Planner {
     /// `eligible` are the nodes that could ever serve, whatever runs or is down now. Required nodes lift the home to
     /// the lowest level with a domain that holds all of them.
     pub fn home(&mut self, fabric: &Fabric, eligible: &NodeSet, request: &Request) -> Option<Home> {
+        self.home_from(fabric, eligible, request, 0)
+    }
+
+    /// As [`Self::home`], but not below a level: where a gang may lie that is allowed to spread.
+    pub fn home_from(
+        &mut self,
+        fabric: &Fabric,
+        eligible: &NodeSet,
+        request: &Request,
+        lowest: Level,
+    ) -> Option<Home> {
         let ledger = &Ledger::default();
         let Self { holes, chooser, pool, placement, .. } = self;
         // Where wishes meet, counting does not tell whether a domain serves.
@@ -81,7 +92,7 @@ impl Planner {
         });
         let homes = classes(request).filter_map(|only| {
             pool.fill(fabric, ledger, eligible, only, request, Moment::Later);
-            candidates::home(fabric, pool.usable(), pool.counts(), request, segment_level, |domain| {
+            candidates::home(fabric, pool.usable(), pool.counts(), request, lowest, segment_level, |domain| {
                 let here = Home { level: fabric.switch(domain).level, domains: vec![], segment_level };
                 whole.as_ref().is_none_or(|whole| {
                     chooser.choose(&pool.search(fabric, ledger, holes, &here, whole), domain, placement)
@@ -179,6 +190,23 @@ impl Planner {
 fn classes(request: &Request) -> impl Iterator<Item = Option<&NodeSet>> {
     let any = request.uniform.is_empty().then_some(None);
     any.into_iter().chain(request.uniform.iter().map(Some))
+}
+
+/// The fewest leaves that so many of these nodes could hang on in any one of a gang's domains.
+pub fn fewest_leaves(fabric: &Fabric, eligible: &NodeSet, home: &Home, nodes: u32) -> u32 {
+    let (mut counts, mut buffer) = (Counts::default(), Vec::new());
+    counts.count(fabric, eligible);
+    let fewest =
+        home.domains.iter().map(|&d| candidates::fewest_leaves(fabric, &counts, d, nodes, &mut buffer));
+    fewest.min().unwrap_or(0)
+}
+
+/// How many leaves these nodes hang on.
+pub fn leaves_used(fabric: &Fabric, nodes: &NodeSet) -> u32 {
+    let mut leaves: Vec<_> = nodes.iter().filter_map(|node| fabric.leaf_of(node)).collect();
+    leaves.sort_unstable();
+    leaves.dedup();
+    leaves.len() as u32
 }
 
 /// The domains of a gang's home level by how many usable nodes each has, the most first.

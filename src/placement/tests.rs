@@ -58,7 +58,7 @@ fn a_gang_of_a_leafs_size_waits_rather_than_spread() {
     let usable = set(&fabric, [0, 1, 2, 4, 5, 6, 8, 9, 10]);
     let refusal = place(&fabric, &usable, &gang(4)).unwrap_err();
     assert_eq!(
-        refusal.describe(&fabric).to_string(),
+        refusal.describe(&fabric, None).to_string(),
         "needs 4 nodes under one leaf; best leaf00 has 3 free of 4"
     );
 }
@@ -267,7 +267,7 @@ fn people_are_told_who_is_in_the_way_and_what_would_start() {
     };
     assert_eq!(explain(&gang(3)), None, "it starts");
     let four = explain(&gang(4)).unwrap();
-    let refusal = four.refusal.describe(&fabric).to_string();
+    let refusal = four.refusal.describe(&fabric, None).to_string();
     assert_eq!(refusal, "needs 4 nodes under one leaf; best leaf00 has 3 free of 4");
     assert_eq!(
         four.drains.map(|(id, start)| (fabric.switch(id).name.as_str(), start)),

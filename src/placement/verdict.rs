@@ -83,13 +83,14 @@ pub enum Instead {
 }
 
 impl Refusal {
-    /// The refusal in words.
-    pub fn describe<'a>(&'a self, fabric: &'a Fabric) -> impl fmt::Display + use<'a> {
+    /// The refusal in words, with the site's name for the level if it has one.
+    pub fn describe<'a>(
+        &'a self,
+        fabric: &'a Fabric,
+        level_name: Option<&'a str>,
+    ) -> impl fmt::Display + use<'a> {
         fmt::from_fn(move |f| {
-            match self.level {
-                0 => write!(f, "needs {} nodes under one leaf", self.needed)?,
-                level => write!(f, "needs {} nodes under one switch of level {level}", self.needed)?,
-            }
+            write!(f, "needs {} nodes under {}", self.needed, one_switch(self.level, level_name))?;
             match self.best {
                 Some(Best { domain, usable, size }) => {
                     write!(f, "; best {} has {usable} free of {size}", fabric.switch(domain).name)
@@ -98,6 +99,15 @@ impl Refusal {
             }
         })
     }
+}
+
+/// One switch of a level, in words.
+pub fn one_switch(level: Level, name: Option<&str>) -> impl fmt::Display {
+    fmt::from_fn(move |f| match (name, level) {
+        (Some(name), _) => write!(f, "one {name}"),
+        (None, 0) => f.write_str("one leaf"),
+        (None, level) => write!(f, "one switch of level {level}"),
+    })
 }
 
 impl fmt::Display for Instead {

@@ -31,12 +31,16 @@ pub enum PassThrough {
     OffFabric,
     /// The user names nodes that the topology does not list.
     NodesOffFabric,
+    /// The rule for it says `off`.
+    RuledOut,
+    /// Its nodes should be neighbours, but under no switch there are so many.
+    OnlyPreferred,
     /// A job record without what every job has.
     Unreadable,
 }
 
 impl PassThrough {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::NoFabric,
         Self::NotAGang,
         Self::Reservation,
@@ -47,6 +51,8 @@ impl PassThrough {
         Self::SharedGres,
         Self::OffFabric,
         Self::NodesOffFabric,
+        Self::RuledOut,
+        Self::OnlyPreferred,
         Self::Unreadable,
     ];
 }
@@ -64,6 +70,8 @@ impl fmt::Display for PassThrough {
             Self::SharedGres => "a GRES shared by several jobs",
             Self::OffFabric => "no permitted node is in topology.conf",
             Self::NodesOffFabric => "a required node is not in topology.conf",
+            Self::RuledOut => "a rule with mode off",
+            Self::OnlyPreferred => "a preferred gang that no switch could hold",
             Self::Unreadable => "an incomplete job record",
         })
     }
@@ -91,6 +99,14 @@ pub enum Outcome {
     BrokenPromise,
     /// A started gang stands outside of the domain that its rule allows.
     AuditBreach,
+    /// A gang that is only observed was started by Slurm.
+    Observed,
+    /// It would have sat on fewer leaves or inside its home domain.
+    WouldPlaceCloser,
+    /// It would have waited.
+    WouldWait,
+    /// Slurm let an observed gang wait that would have started.
+    WouldStart,
     /// A panic was caught.
     InternalError,
 }
@@ -122,9 +138,20 @@ pub fn summary() -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, reason)| format!("{count} {reason}"))
         .collect();
+    let observed = match outcome(Outcome::Observed) + outcome(Outcome::WouldStart) {
+        0 => String::new(),
+        _ => format!(
+            "observed: {} gangs started by Slurm, of which {} could sit closer together and {} would have waited; {} looks at \
+             waiting gangs that would have started; ",
+            outcome(Outcome::Observed),
+            outcome(Outcome::WouldPlaceCloser),
+            outcome(Outcome::WouldWait),
+            outcome(Outcome::WouldStart)
+        ),
+    };
     format!(
         "calls decided: {} placed, {} single nodes, {} preempting, {} refused, {} forecasts, {} feasible, {} infeasible; \
-         {} broken promises, {} audit breaches, {} internal errors; passed through: {}",
+         {} broken promises, {} audit breaches, {} internal errors; {observed}passed through: {}",
         outcome(Outcome::Placed),
         outcome(Outcome::PlacedSingle),
         outcome(Outcome::Preempting),

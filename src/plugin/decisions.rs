@@ -1,24 +1,24 @@
-//! The questions that job_test asks of what Lockstep knows: how large is the gang and where is its home, which nodes now,
-//! which nodes later, and what was promised.
+//! The questions that job_test asks of what Lockstep knows: which nodes now, which nodes later, and what was promised.
 //!
 //! Each question takes the lock of [`super::state`] for one step; between two of them cons_tres may be asked.
 
-use super::counters::PassThrough;
-use super::demand::{Demand, Gang};
+use super::counters::{self, Outcome};
+use super::demand::Demand;
+use super::gang::{Allowed, Gang};
 use super::lifecycle;
 use super::state::{Promise, State, with};
 use crate::cluster::Ledger;
+use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
 use crate::placement::candidates::Home;
 use crate::placement::verdict::{Placement, Refusal};
-use crate::placement::{Planner, domain_nodes, fullest_domains};
-use crate::request::{Request, Time};
+use crate::placement::{Planner, domain_nodes, fewest_leaves, fullest_domains, leaves_used};
+use crate::policy::Mode;
+use crate::request::{JobId, Request, Time};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How long a promise binds, and how long a gang whose promise broke asks cons_tres instead.
 const PROMISE_SECONDS: Time = 60;
-/// How old what the ledger knows of capacities and job ends may be: slurmctld tells neither.
-const REFRESH_SECONDS: Time = 10;
 /// How many feasible requests are remembered before all are forgotten.
 const REMEMBERED: usize = 65_536;
 
@@ -27,104 +27,145 @@ pub fn has_fabric() -> bool {
     with(|state| state.fabric.is_some())
 }
 
-/// Turns what a job demands into a gang: how many nodes it gets, what each gives, and where its home is.
-pub fn gang(demand: Demand) -> Result<Gang, PassThrough> {
-    with(|state| {
-        let now = lifecycle::now();
-        state.refresh(now, REFRESH_SECONDS);
-        state.settle_doubt();
-        let Some(listed) = state.fabric.as_ref().map(|fabric| fabric.listed().clone()) else {
-            return Err(PassThrough::NoFabric);
-        };
-        if listed.size() != demand.configured.size() {
-            return Err(PassThrough::Unreadable);
-        }
-        if demand.required.as_ref().is_some_and(|required| !required.is_subset(&listed)) {
-            return Err(PassThrough::NodesOffFabric);
-        }
-        if !demand.configured.intersects(&listed) {
-            return Err(PassThrough::OffFabric);
-        }
-        let mut gang = state.size(&demand, demand.most);
-        if gang.home.is_none() {
-            // A capacity that slurmctld learnt since the last look may be what is missing.
-            state.refresh(now, 1);
-            gang = state.size(&demand, demand.most);
-        }
-        if gang.home.is_none() && demand.least < demand.most {
-            // No domain could ever hold the wanted number: the largest that one could.
-            let (mut fits, mut fails) = (demand.least, demand.most);
-            while fits + 1 < fails {
-                let middle = fits + (fails - fits) / 2;
-                if state.size(&demand, middle).home.is_some() { fits = middle } else { fails = middle }
-            }
-            gang = state.size(&demand, fits);
-        }
-        Ok(gang)
-    })
+/// A job of one node: what it takes there, and the nodes that it could be on.
+pub struct Single {
+    job: JobId,
+    request: Request,
+    nodes: NodeSet,
 }
 
-/// The node for a job of one node, where it costs the gangs to come the least; none if that is for cons_tres to say.
-///
-/// Among nodes of different weight, Slurm's users expect the lightest first, so only these are looked at.
-pub fn single(demand: &Demand, permitted: &NodeSet) -> Option<Placement> {
-    with(|state| {
-        let now = lifecycle::now();
-        state.refresh(now, REFRESH_SECONDS);
-        state.settle_doubt();
-        let fabric = state.fabric.as_ref().filter(|fabric| fabric.node_count() == permitted.size())?;
-        if demand.required.is_some() {
-            return None;
+impl Single {
+    /// A demand for one node on permitted nodes; none if that is for cons_tres to say.
+    pub fn of(demand: &Demand, permitted: &NodeSet) -> Option<Self> {
+        with(|state| {
+            let now = lifecycle::now();
+            let fabric = state.fabric.as_ref().filter(|fabric| fabric.node_count() == permitted.size())?;
+            let rule = state.policy.rule(demand.subject());
+            let is_mistrusted = state.mistrusted.get(&demand.job).is_some_and(|&until| until > now);
+            if rule.mode < Mode::Preferred || demand.required.is_some() || is_mistrusted {
+                return None;
+            }
+            let (share, _) = demand.shares(1, &mut state.kinds);
+            let mut nodes = permitted.clone();
+            nodes.intersect_with(&demand.configured);
+            nodes.intersect_with(fabric.listed());
+            Some(Self { job: demand.job, request: Request::new(1, share), nodes })
+        })
+    }
+
+    /// The node that costs the gangs to come the least; none if no node has room now.
+    ///
+    /// Among nodes of different weight, Slurm's users expect the lightest first, so only these are looked at.
+    pub fn node_now(&self) -> Option<NodeSet> {
+        with(|state| {
+            let fabric = state.fabric.as_ref()?;
+            let mut nodes = self.nodes.clone();
+            let share = &self.request.share;
+            nodes.intersect_with(state.planner.free(&state.ledger, nodes.size(), share, lifecycle::now()));
+            if state.ledger.has_reluctance() {
+                let lightest = nodes.iter().map(|node| state.ledger.reluctance(node)).min()?;
+                let heavier = nodes.iter().filter(|&node| state.ledger.reluctance(node) > lightest);
+                let heavier = NodeSet::from_nodes(nodes.size(), heavier);
+                nodes.subtract(&heavier);
+            }
+            let home = leaves_of(fabric);
+            let placed = state.planner.place(fabric, &state.ledger, &nodes, &home, &self.request, &[]);
+            placed.ok().map(|placement| placement.nodes.clone())
+        })
+    }
+
+    /// When it will start, on which node and with how many CPUs; none if no node will ever have room.
+    pub fn forecast(&self, now: Time) -> Option<(Time, NodeSet, u32)> {
+        if let Some(node) = self.node_now() {
+            return Some((now, node.clone(), self.cpus(&node)));
         }
-        let (share, _) = demand.shares(1, &mut state.kinds);
-        let mut nodes = permitted.clone();
-        nodes.intersect_with(&demand.configured);
-        nodes.intersect_with(state.planner.free(&state.ledger, permitted.size(), &share, now));
-        if state.ledger.has_reluctance() {
-            let lightest = nodes.iter().map(|node| state.ledger.reluctance(node)).min()?;
-            let heavier = nodes.iter().filter(|&node| state.ledger.reluctance(node) > lightest);
-            let heavier = NodeSet::from_nodes(nodes.size(), heavier);
-            nodes.subtract(&heavier);
-        }
-        let home = Home { level: 0, domains: fabric.at_level(0).to_vec(), segment_level: None };
-        let request = Request::new(1, share);
-        let placed = state.planner.place(fabric, &state.ledger, &nodes, &home, &request, &[]);
-        placed.ok().cloned()
-    })
+        let (start, nodes) = with(|state| {
+            let State { planner, ledger, .. } = state;
+            planner.first_free(ledger, &self.nodes, &self.request.share, 1, now)
+        })?;
+        let node = NodeSet::from_nodes(nodes.size(), nodes.iter().next());
+        Some((start, node.clone(), self.cpus(&node)))
+    }
+
+    fn cpus(&self, node: &NodeSet) -> u32 {
+        let share = &self.request.share;
+        let whole = || with(|state| node.iter().map(|node| state.ledger.cpus(node)).sum());
+        if share.whole_node { whole() } else { share.cpus }
+    }
+
+    /// Nodes of one leaf that could hold it when empty, to ask cons_tres about; none if there are none.
+    pub fn some_leaf(&self) -> Option<NodeSet> {
+        with(|state| {
+            let fabric = state.fabric.as_ref()?;
+            let capable = |node: &u32| state.ledger.capable(*node, &self.request.share);
+            let leaf = fabric.leaf_of(self.nodes.iter().find(capable)?)?;
+            let nodes = fabric.nodes_under(leaf).iter().copied();
+            Some(NodeSet::from_nodes(self.nodes.size(), nodes.filter(|&node| self.nodes.contains(node))))
+        })
+    }
+
+    /// cons_tres refused the node that the ledger took for free: for a while it is asked instead.
+    pub fn mistrust(&self) {
+        with(|state| state.mistrust(self.job));
+    }
+
+    /// A number for this very request.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.job, &self.request, &self.nodes).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+fn leaves_of(fabric: &Fabric) -> Home {
+    Home { level: 0, domains: fabric.at_level(0).to_vec(), segment_level: None }
 }
 
 /// A node set for a gang, or why it waits.
 ///
-/// What was promised to the gang comes first, then the choice of the moment, then (where tasks need not be dealt
-/// evenly) a choice by the least that each node must have. Sets that were refused in this call do not come again.
+/// What was promised to the gang comes first, then the choice of the moment at the lowest level that it may lie under by
+/// now, by the even share or else (where tasks need not be dealt evenly) by the least that each node must have. Sets that
+/// were refused in this call do not come again.
 pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<Placement, Refusal> {
     with(|state| {
-        let (Some(fabric), Some(home)) = (&state.fabric, &gang.home) else { return Err(gang.never()) };
-        if let Some(promise) = state.promises.get(&gang.job) {
+        let now = lifecycle::now();
+        let Some(fabric) = &state.fabric else { return Err(gang.never()) };
+        if let Some(promise) = state.promises.get(&gang.job)
+            && promise.until > now
+            && promise.still_serves(gang, permitted)
+            && !refused.contains(&promise.placement.nodes)
+        {
             let nodes = &promise.placement.nodes;
             let free =
                 |request: &Request| nodes.iter().all(|node| state.ledger.has_free(node, &request.share));
-            if promise.until > lifecycle::now()
-                && nodes.count() == gang.even.nodes as usize
-                && nodes.is_subset(permitted)
-                && nodes.is_subset(&gang.eligible)
-                && gang.even.required.as_ref().is_none_or(|required| required.is_subset(nodes))
-                && !refused.contains(nodes)
-                && (free(&gang.even) || gang.floor.as_ref().is_some_and(free))
-            {
+            if gang.requests().any(free) {
                 return Ok(promise.placement.clone());
             }
         }
         let mut first_refusal = None;
-        for request in gang.requests() {
-            let usable = usable(&mut state.planner, &state.ledger, gang, permitted, request);
-            match state.planner.place(fabric, &state.ledger, &usable, home, request, refused) {
-                Ok(placement) => return Ok(placement.clone()),
-                Err(refusal) => first_refusal = first_refusal.or(Some(refusal)),
+        for Allowed { home, .. } in gang.places().iter().filter(|allowed| allowed.from <= now) {
+            for request in gang.requests() {
+                let usable = usable(&mut state.planner, &state.ledger, gang, permitted, request);
+                match state.planner.place(fabric, &state.ledger, &usable, home, request, refused) {
+                    Ok(placement) => return Ok(placement.clone()),
+                    Err(refusal) => first_refusal = first_refusal.or(Some(refusal)),
+                }
             }
         }
         Err(first_refusal.unwrap_or_else(|| gang.never()))
     })
+}
+
+impl Promise {
+    fn still_serves(&self, gang: &Gang, permitted: &NodeSet) -> bool {
+        let nodes = &self.placement.nodes;
+        let count = nodes.count();
+        (gang.even.at_least as usize..=gang.even.nodes as usize).contains(&count)
+            && nodes.is_subset(permitted)
+            && nodes.is_subset(&gang.eligible)
+            && gang.even.required.as_ref().is_none_or(|required| required.is_subset(nodes))
+            && gang.places().iter().any(|allowed| allowed.home.domains.contains(&self.placement.domain))
+    }
 }
 
 /// Remembers where a gang is about to start, for the audit and so that the next call chooses the same.
@@ -139,10 +180,8 @@ pub fn promise(gang: &Gang, placement: Placement) {
 /// cons_tres refused what the ledger took for free: for a while its forecasts count for this gang, not ours.
 pub fn promise_broken(gang: &Gang) {
     with(|state| {
-        let now = lifecycle::now();
         state.promises.remove(&gang.job);
-        state.mistrusted.retain(|_, until| *until > now);
-        state.mistrusted.insert(gang.job, now + PROMISE_SECONDS);
+        state.mistrust(gang.job);
     });
 }
 
@@ -168,25 +207,34 @@ pub fn is_news_that_it_never_fits(gang: &Gang) -> bool {
 /// Forecasts a gang's start; none if the permitted nodes never suffice.
 pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast> {
     with(|state| {
-        let (fabric, home) = (state.fabric.as_ref()?, gang.home.as_ref()?);
+        let fabric = state.fabric.as_ref()?;
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
-        let mut best: Option<(Time, Placement, Option<Refusal>, &Request)> = None;
-        for request in gang.requests() {
-            let found = state.planner.forecast(fabric, &state.ledger, &nodes, home, request, now);
-            if let Some(found) = found
-                && best.as_ref().is_none_or(|(best, ..)| found.start < *best)
-            {
-                best = Some((found.start, found.placement.clone(), found.refusal, request));
+        let mut best: Option<(Time, Placement, &Request)> = None;
+        let mut first_refusal = None;
+        for Allowed { home, from } in gang.places() {
+            for request in gang.requests() {
+                if best.as_ref().is_some_and(|(best, ..)| *best <= *from) {
+                    continue;
+                }
+                let found = state.planner.forecast(fabric, &state.ledger, &nodes, home, request, now);
+                let Some(found) = found else { continue };
+                let start = found.start.max(*from);
+                if start > now {
+                    first_refusal = first_refusal.or(found.refusal);
+                }
+                if best.as_ref().is_none_or(|(best, ..)| start < *best) {
+                    best = Some((start, found.placement.clone(), request));
+                }
             }
         }
-        let (start, placement, refusal, request) = best?;
+        let (start, placement, request) = best?;
         let whole = placement.nodes.iter().map(|node| state.ledger.cpus(node)).fold(0, u32::saturating_add);
-        let shares = request.nodes.saturating_mul(request.share.cpus);
+        let shares = (placement.nodes.count() as u32).saturating_mul(request.share.cpus);
         let mistrusted = state.mistrusted.get(&gang.job).is_some_and(|&until| until > now);
         Some(Forecast {
             start,
-            refusal,
+            refusal: first_refusal.filter(|_| start > now),
             total_cpus: if request.share.whole_node { whole } else { shares },
             ask_inside: mistrusted.then(|| domain_nodes(fabric, placement.domain, &nodes)),
             placement,
@@ -198,7 +246,7 @@ pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast>
 /// where cons_tres may look for victims.
 pub fn domains(gang: &Gang, permitted: &NodeSet, most: usize) -> Vec<NodeSet> {
     with(|state| {
-        let (Some(fabric), Some(home)) = (&state.fabric, &gang.home) else { return Vec::new() };
+        let (Some(fabric), Some(home)) = (&state.fabric, gang.home()) else { return Vec::new() };
         let usable = usable(&mut state.planner, &state.ledger, gang, permitted, &gang.even);
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
@@ -206,43 +254,54 @@ pub fn domains(gang: &Gang, permitted: &NodeSet, most: usize) -> Vec<NodeSet> {
         domains
             .into_iter()
             .map(|(domain, _)| domain_nodes(fabric, domain, &nodes))
-            .filter(|nodes| nodes.count() >= gang.even.nodes as usize)
+            .filter(|nodes| nodes.count() >= gang.even.at_least as usize)
             .take(most)
             .collect()
     })
 }
 
 /// Whether cons_tres found this very request feasible since the last reconfigure.
-pub fn is_known_feasible(gang: &Gang) -> bool {
-    with(|state| state.feasible.contains(&fingerprint(gang)))
+pub fn is_known_feasible(fingerprint: u64) -> bool {
+    with(|state| state.feasible.contains(&fingerprint))
 }
 
 /// Remembers that cons_tres found this request feasible.
-pub fn remember_feasible(gang: &Gang) {
+pub fn remember_feasible(fingerprint: u64) {
     with(|state| {
         if state.feasible.len() >= REMEMBERED {
             state.feasible.clear();
         }
-        state.feasible.insert(fingerprint(gang));
+        state.feasible.insert(fingerprint);
+    });
+}
+
+/// What stock Slurm did with a gang, held against what Lockstep would have done: for a site that only observes.
+pub fn compare(gang: &Gang, stock: Option<&NodeSet>, ours: &Result<Placement, Refusal>) {
+    with(|state| {
+        let (Some(fabric), Some(home)) = (&state.fabric, gang.home()) else { return };
+        let Some(stock) = stock else {
+            if ours.is_ok() {
+                counters::count(Outcome::WouldStart);
+            }
+            return;
+        };
+        counters::count(Outcome::Observed);
+        if ours.is_err() {
+            counters::count(Outcome::WouldWait);
+        }
+        let fewest = fewest_leaves(fabric, &gang.eligible, home, stock.count() as u32);
+        let is_inside = |&domain: &SwitchId| stock.is_subset(&domain_nodes(fabric, domain, stock));
+        if !home.domains.iter().any(is_inside) || leaves_used(fabric, stock) > fewest {
+            counters::count(Outcome::WouldPlaceCloser);
+        }
     });
 }
 
 impl State {
-    /// The gang of so many nodes; its home is none if no domain could hold it.
-    fn size(&mut self, demand: &Demand, nodes: u32) -> Gang {
-        let (even, floor) = demand.shares(nodes, &mut self.kinds);
-        let request = |share| Request {
-            required: demand.required.clone(),
-            strictly_contiguous: demand.strictly_contiguous,
-            ..Request::new(nodes, share)
-        };
-        let floor = (floor != even).then(|| request(floor));
-        let even = request(even);
-        let mut eligible = demand.configured.clone();
-        self.ledger.keep_capable(&floor.as_ref().unwrap_or(&even).share, &mut eligible);
-        let fabric = self.fabric.as_ref();
-        let home = fabric.and_then(|fabric| self.planner.home(fabric, &eligible, &even));
-        Gang { job: demand.job, even, floor, eligible, home }
+    fn mistrust(&mut self, job: JobId) {
+        let now = lifecycle::now();
+        self.mistrusted.retain(|_, until| *until > now);
+        self.mistrusted.insert(job, now + PROMISE_SECONDS);
     }
 }
 
@@ -260,8 +319,11 @@ fn usable(
     nodes
 }
 
-fn fingerprint(gang: &Gang) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (gang.job, gang.even.nodes, &gang.even.share, &gang.even.required, &gang.eligible).hash(&mut hasher);
-    hasher.finish()
+impl Gang {
+    /// A number for this very request.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.job, &self.even, &self.eligible).hash(&mut hasher);
+        hasher.finish()
+    }
 }

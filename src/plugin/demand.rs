@@ -9,9 +9,9 @@ use super::gres_kinds::GresKinds;
 use super::sys;
 use super::views::{Details, GresRequest, Job};
 use crate::nodeset::NodeSet;
-use crate::placement::candidates::Home;
-use crate::placement::verdict::Refusal;
-use crate::request::{JobId, Memory, Request, Share};
+use crate::policy::Subject;
+use crate::policy::wish::Wish;
+use crate::request::{JobId, Memory, Share, Time};
 
 /// A request that Lockstep decides: a gang's, or that of a job of one node.
 pub struct Demand {
@@ -27,33 +27,18 @@ pub struct Demand {
     pub least: u32,
     /// The nodes that it wants: all of them or none, unless no domain could ever hold so many.
     pub most: u32,
+    /// The most that it may get, where fewer are wanted than its tasks need.
+    pub limit: u32,
+    /// `--switches`: at most so many leaves, for so many seconds of waiting.
+    pub switches: Option<(u32, Time)>,
+    /// What its comment wishes for, or what is wrong with the wish.
+    pub wish: Result<Wish, String>,
+    /// Since when it waits.
+    pub since: Time,
+    partition: String,
+    qos: String,
+    account: String,
     node: NodeDemand,
-}
-
-/// A demand with its number of nodes fixed.
-pub struct Gang {
-    /// The job.
-    pub job: JobId,
-    /// The request by the even share.
-    pub even: Request,
-    /// The same request by the floor; none where both are the same.
-    pub floor: Option<Request>,
-    /// The nodes that could ever serve.
-    pub eligible: NodeSet,
-    /// Where it is contiguous; none if no domain could hold it even when empty and healthy.
-    pub home: Option<Home>,
-}
-
-impl Gang {
-    /// The request in the order to try: by the even share, then by the floor.
-    pub fn requests(&self) -> impl Iterator<Item = &Request> {
-        std::iter::once(&self.even).chain(&self.floor)
-    }
-
-    /// The refusal of a gang that no domain could ever hold.
-    pub fn never(&self) -> Refusal {
-        Refusal { needed: self.even.nodes, level: 0, best: None }
-    }
 }
 
 /// What decides the share of one node.
@@ -128,6 +113,13 @@ impl Demand {
             strictly_contiguous: details.contiguous(),
             least: min.min(most),
             most,
+            limit: max,
+            switches: job.switches(),
+            wish: Wish::parse(&job.comment()),
+            since: details.waiting_since(),
+            partition: partition.name(),
+            qos: job.qos(),
+            account: job.account(),
             node: NodeDemand {
                 whole_node: details.whole_nodes() || partition.exclusive(),
                 tasks: details.tasks(),
@@ -145,6 +137,29 @@ impl Demand {
     /// Whether one node is all that it wants. It may still get more, where its tasks do not fit on one.
     pub fn is_single(&self) -> bool {
         self.most == 1
+    }
+
+    /// What the site's rules look at.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject { partition: &self.partition, qos: &self.qos, account: &self.account, nodes: self.most }
+    }
+
+    /// Whether no more than one node will do.
+    pub fn is_one_node_only(&self) -> bool {
+        self.limit == 1 || self.node.tasks == 1
+    }
+
+    /// Whether it asks for GPUs and names no type.
+    pub fn takes_any_gpu(&self) -> bool {
+        self.node.gres.iter().any(|gres| gres.name == "gpu" && gres.kind.is_none())
+    }
+
+    /// The fewest nodes that the tasks on each allow, where both numbers are given.
+    pub fn fewest_by_tasks(&self) -> u32 {
+        match (self.node.tasks, self.node.tasks_per_node) {
+            (0 | sys::NO_VAL, _) | (_, 0) => 1,
+            (tasks, on_each) => tasks.div_ceil(on_each),
+        }
     }
 
     /// The even share and the floor of each of so many nodes.

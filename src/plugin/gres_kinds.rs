@@ -33,6 +33,12 @@ impl GresKinds {
         counts
     }
 
+    /// The types of a name that were met so far.
+    pub fn types_of(&self, name: &str) -> Vec<GresKind> {
+        let typed = self.numbers.iter().filter(|((known, kind), _)| known == name && kind.is_some());
+        typed.map(|(_, &number)| number).collect()
+    }
+
     /// The number of a name, or of one of its types.
     pub fn number(&mut self, name: &str, kind: Option<&str>) -> GresKind {
         let next = GresKind(u16::try_from(self.numbers.len()).unwrap_or(u16::MAX));

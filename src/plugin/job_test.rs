@@ -12,12 +12,15 @@
 use super::bits::Bitmap;
 use super::counters::{self, Outcome, PassThrough};
 use super::decisions;
+use super::decisions::Single;
 use super::delegate::Inner;
-use super::demand::{Demand, Gang};
+use super::demand::Demand;
+use super::gang::{Gang, Never};
 use super::guard::{self, Entry};
 use super::views::{Details, Job, TrialState};
 use super::{lifecycle, log, remarks, sys};
 use crate::nodeset::NodeSet;
+use crate::policy::Mode;
 use crate::request::Time;
 use std::ffi::c_int;
 
@@ -115,10 +118,12 @@ impl<'a> Call<'a> {
 
     fn decide(&self) -> c_int {
         let job_id = self.job.as_ref().map_or(0, |(job, ..)| job.id());
-        let gang = match self.read_demand() {
-            Ok(demand) if demand.is_single() && self.start_single(&demand) => return SUCCESS,
-            Ok(demand) if demand.is_single() => Err(PassThrough::NotAGang),
-            Ok(demand) => decisions::gang(demand),
+        let gang = match self.read_demand().map(|demand| (Gang::of(&demand), demand)) {
+            Ok((Err(PassThrough::NotAGang), demand)) => match self.single(&demand) {
+                Some(code) => return code,
+                None => Err(PassThrough::NotAGang),
+            },
+            Ok((gang, _)) => gang,
             Err(reason) => Err(reason),
         };
         let gang = match gang {
@@ -129,6 +134,9 @@ impl<'a> Call<'a> {
                 return self.ask_as_it_came();
             }
         };
+        if gang.mode < Mode::Preferred {
+            return self.observe(&gang);
+        }
         match u32::from(self.raw.mode) {
             sys::SELECT_MODE_RUN_NOW => self.run_now(&gang),
             sys::SELECT_MODE_WILL_RUN => self.will_run(&gang),
@@ -144,47 +152,98 @@ impl<'a> Call<'a> {
         Demand::read(job, details, self.raw.nodes, self.permitted.size())
     }
 
-    /// Starts a job of one node where it costs the gangs to come the least; false if it is not to start now or gets that
-    /// node not, which leaves it to cons_tres.
-    fn start_single(&self, demand: &Demand) -> bool {
-        if u32::from(self.raw.mode) != sys::SELECT_MODE_RUN_NOW {
-            return false;
+    /// A job of one node; none if it is for cons_tres to answer.
+    fn single(&self, demand: &Demand) -> Option<c_int> {
+        let single = Single::of(demand, &self.permitted)?;
+        match u32::from(self.raw.mode) {
+            sys::SELECT_MODE_RUN_NOW => self.start_single(&single, demand),
+            sys::SELECT_MODE_WILL_RUN => self.forecast_single(&single, demand),
+            _ => self.test_single(&single),
         }
-        let Some(placement) = decisions::single(demand, &self.permitted) else { return false };
-        self.restore(&placement.nodes);
-        let is_started = self.ask(Arguments { preemptees: std::ptr::null_mut(), ..self.raw }) == SUCCESS;
-        if is_started {
+    }
+
+    /// Starts it where it costs the gangs to come the least.
+    fn start_single(&self, single: &Single, demand: &Demand) -> Option<c_int> {
+        let Some(node) = single.node_now() else {
+            // What no node has free by the counts, cons_tres cannot find either, except by preemption.
+            let waits = demand.is_one_node_only() && !self.may_preempt();
+            return waits.then(|| {
+                self.remark(remarks::nothing_to_say);
+                self.refuse(sys::SLURM_ERROR)
+            });
+        };
+        self.restore(&node);
+        if self.ask(Arguments { preemptees: std::ptr::null_mut(), ..self.raw }) == SUCCESS {
             counters::count(Outcome::PlacedSingle);
-        } else {
-            self.restore(&self.permitted);
+            return Some(SUCCESS);
         }
-        is_started
+        counters::count(Outcome::BrokenPromise);
+        single.mistrust();
+        self.restore(&self.permitted);
+        None
+    }
+
+    /// When and where it would start. With victims in sight, or where its tasks may also be dealt over several nodes,
+    /// cons_tres knows better.
+    fn forecast_single(&self, single: &Single, demand: &Demand) -> Option<c_int> {
+        if self.may_preempt() || !demand.is_one_node_only() {
+            return None;
+        }
+        let (start, node, cpus) = single.forecast(lifecycle::now())?;
+        counters::count(Outcome::Forecast);
+        self.restore(&node);
+        self.remark(|job| job.set_forecast(start, cpus));
+        Some(SUCCESS)
+    }
+
+    /// Whether it could run on the empty machine: where one leaf could hold it, cons_tres need not look at all others.
+    fn test_single(&self, single: &Single) -> Option<c_int> {
+        let leaf = single.some_leaf()?;
+        let fingerprint = single.fingerprint();
+        self.restore(&leaf);
+        if decisions::is_known_feasible(fingerprint) || self.ask_as_it_came() == SUCCESS {
+            decisions::remember_feasible(fingerprint);
+            counters::count(Outcome::Feasible);
+            return Some(SUCCESS);
+        }
+        self.restore(&self.permitted);
+        None
+    }
+
+    /// Slurm decides; what Lockstep would have done is held against it.
+    fn observe(&self, gang: &Gang) -> c_int {
+        if u32::from(self.raw.mode) != sys::SELECT_MODE_RUN_NOW {
+            return self.ask_as_it_came();
+        }
+        let ours = decisions::propose(gang, &self.permitted, &[]);
+        let code = self.ask_as_it_came();
+        // SAFETY: slurmctld's bitmap, which is this call's alone; cons_tres has answered.
+        let chosen = unsafe { Bitmap::borrow(self.raw.bitmap) }.filter(|_| code == SUCCESS);
+        decisions::compare(gang, chosen.map(|chosen| chosen.to_set()).as_ref(), &ours);
+        code
     }
 
     /// Could the gang run on the empty, healthy machine? Load, drains and promises have no say.
     fn test_only(&self, gang: &Gang) -> c_int {
-        if gang.home.is_none() {
+        if let Err(Never(why)) = &gang.places {
             counters::count(Outcome::Infeasible);
             if decisions::is_news_that_it_never_fits(gang) {
-                let (job, nodes) = (gang.job.0, gang.even.nodes);
-                log::info(format_args!(
-                    "JobId={job} can never start: it needs {nodes} nodes under one switch, \
-                     and no switch has so many that could serve"
-                ));
+                log::info(format_args!("JobId={} can never start: {why}", gang.job.0));
             }
+            self.remark(|job| remarks::never(job, why));
             return sys::SLURM_ERROR;
         }
         counters::count(Outcome::Feasible);
         let domains = decisions::domains(gang, &self.permitted, TRIALS);
-        if decisions::is_known_feasible(gang) {
+        if decisions::is_known_feasible(gang.fingerprint()) {
             if let Some(domain) = domains.first() {
                 self.write(&some_nodes(domain, gang));
             }
             return SUCCESS;
         }
         for nodes in &domains {
-            if self.trial(nodes, gang, Preempt::Candidates) == SUCCESS {
-                decisions::remember_feasible(gang);
+            if self.trial(nodes, gang.sizes(), Preempt::Candidates) == SUCCESS {
+                decisions::remember_feasible(gang.fingerprint());
                 return SUCCESS;
             }
         }
@@ -202,7 +261,7 @@ impl<'a> Call<'a> {
         }
         let Some(forecast) = forecast else { return self.refuse(sys::SLURM_ERROR) };
         if let Some(domain) = &forecast.ask_inside {
-            return self.trial(domain, gang, Preempt::Nobody);
+            return self.trial(domain, gang.sizes(), Preempt::Nobody);
         }
         self.restore(&forecast.placement.nodes);
         self.remark(|job| job.set_forecast(forecast.start, forecast.total_cpus));
@@ -224,7 +283,8 @@ impl<'a> Call<'a> {
         while refused.len() < TRIALS {
             match decisions::propose(gang, &self.permitted, &refused) {
                 Ok(placement) => {
-                    code = self.trial(&placement.nodes, gang, Preempt::Nobody);
+                    let count = placement.nodes.count() as u32;
+                    code = self.trial(&placement.nodes, [count; 3], Preempt::Nobody);
                     if code == SUCCESS {
                         counters::count(Outcome::Placed);
                         self.remark(|job| remarks::placed(job, &placement));
@@ -266,10 +326,14 @@ impl<'a> Call<'a> {
         }
     }
 
+    fn may_preempt(&self) -> bool {
+        // SAFETY: a Slurm list of candidates or NULL, slurmctld's during the call.
+        unsafe { sys::lockstep_list_count(self.raw.preemptees) > 0 }
+    }
+
     /// Lets cons_tres look for victims, one domain at a time; false if there is nobody to preempt or it does not help.
     fn preempt(&self, gang: &Gang, now: Time) -> bool {
-        // SAFETY: a Slurm list of candidates or NULL, slurmctld's during the call.
-        if unsafe { sys::lockstep_list_count(self.raw.preemptees) } == 0 {
+        if !self.may_preempt() {
             return false;
         }
         // Where victims do not help, cons_tres's forecast says when the domain drains; ours knows better where.
@@ -278,8 +342,9 @@ impl<'a> Call<'a> {
             u32::from(self.raw.mode) != sys::SELECT_MODE_WILL_RUN || starts <= now + 1
         };
         let domains = decisions::domains(gang, &self.permitted, TRIALS);
-        let helps =
-            domains.iter().any(|nodes| self.trial(nodes, gang, Preempt::Candidates) == SUCCESS && is_now());
+        let helps = domains
+            .iter()
+            .any(|nodes| self.trial(nodes, gang.sizes(), Preempt::Candidates) == SUCCESS && is_now());
         if helps {
             counters::count(Outcome::Preempting);
         }
@@ -293,7 +358,7 @@ impl<'a> Call<'a> {
     }
 
     /// Asks cons_tres for this job on exactly these nodes, from the state at entry.
-    fn trial(&self, nodes: &NodeSet, gang: &Gang, preempt: Preempt) -> c_int {
+    fn trial(&self, nodes: &NodeSet, sizes: [u32; 3], preempt: Preempt) -> c_int {
         self.restore(nodes);
         if let Some((_, details, _)) = &self.job {
             TrialState::clear_contiguous(details);
@@ -302,7 +367,7 @@ impl<'a> Call<'a> {
             Preempt::Candidates => self.raw.preemptees,
             Preempt::Nobody => std::ptr::null_mut(),
         };
-        let code = self.ask(Arguments { nodes: [gang.even.nodes; 3], preemptees, ..self.raw });
+        let code = self.ask(Arguments { nodes: sizes, preemptees, ..self.raw });
         if let Some((job, details, state)) = &self.job {
             if code == SUCCESS {
                 state.restore_contiguous(details);

@@ -17,6 +17,7 @@ mod decisions;
 mod delegate;
 mod demand;
 mod exports;
+mod gang;
 mod gres_kinds;
 mod guard;
 mod job_test;

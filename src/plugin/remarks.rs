@@ -47,8 +47,9 @@ pub fn forecast(job: JobId, placement: &Placement, start: Time, now: Time) {
 pub fn waits(job: &Job, refusal: &Refusal) {
     let words = with(|state| {
         let fabric = state.fabric.as_ref()?;
+        let level = state.policy.name_of(refusal.level);
         let when = state.waits.get(&JobId(job.id())).map_or("", String::as_str);
-        Some(format!("{MARK}{}{when}", refusal.describe(fabric)))
+        Some(format!("{MARK}{}{when}", refusal.describe(fabric, level)))
     });
     let Some(words) = words.filter(|words| job.reason_in_words().as_ref() != Some(words)) else { return };
     if let Ok(words) = CString::new(words) {
@@ -63,7 +64,7 @@ pub fn nothing_to_say(job: &Job) {
     }
 }
 
-/// Notes where a job is placed, beside what others wrote into the comment.
+/// Notes where a job is placed.
 pub fn placed(job: &Job, placement: &Placement) {
     let words = with(|state| {
         state.waits.remove(&JobId(job.id()));
@@ -72,9 +73,22 @@ pub fn placed(job: &Job, placement: &Placement) {
         let switches = if leaves == 1 { "1 switch".into() } else { format!("{leaves} switches") };
         Some(format!("{MARK}{nodes} nodes on {domain} ({switches}, excess {excess})"))
     });
+    comment(job, words.as_deref());
+}
+
+/// Says why a job can never start. A job that is refused at submission keeps its comment as long as slurmctld remembers it.
+pub fn never(job: &Job, why: &str) {
+    let words = format!("{MARK}can never start: {why}");
+    if job.system_comment().is_none_or(|before| !before.contains(&words)) {
+        comment(job, Some(&words));
+    }
+}
+
+/// Says something in the system's comment, in place of what was said before and beside what others wrote there.
+fn comment(job: &Job, words: Option<&str>) {
     let before = job.system_comment().unwrap_or_default();
     let others = before.split("; ").filter(|part| !part.is_empty() && !part.starts_with(MARK));
-    let parts: Vec<&str> = others.chain(words.as_deref()).collect();
+    let parts: Vec<&str> = others.chain(words).collect();
     if let Ok(comment) = CString::new(parts.join("; ")) {
         job.set_system_comment(&comment);
     }

@@ -27,12 +27,15 @@ use std::time::Instant;
 
 /// How many findings in the topology are logged one by one.
 const FINDINGS_LOGGED: usize = 5;
+/// How old what the ledger knows of capacities and job ends may be: slurmctld tells neither.
+pub const REFRESH_SECONDS: Time = 10;
 
 /// All that Lockstep knows.
 #[derive(Default)]
 pub struct State {
     names: NodeNames,
-    policy: Policy,
+    /// What the site decided.
+    pub policy: Policy,
     /// The switches; none without a usable topology.conf.
     pub fabric: Option<Fabric>,
     /// What was last said about the topology, so as to say it once.
@@ -83,12 +86,7 @@ pub fn drop_all() -> bool {
 /// in use.
 pub fn read_cluster(conf_dir: &Path) {
     let names = NodeNames::new(views::nodes().iter().map(|node| node.as_ref().and_then(|node| node.name())));
-    let policy = read_policy(&conf_dir.join("lockstep.toml")).unwrap_or_else(|fault| {
-        log::error(format_args!(
-            "{fault}; the last good policy stays in use until `scontrol reconfigure` finds it mended"
-        ));
-        with(|state| state.policy.clone())
-    });
+    let mut policy = read_policy(&conf_dir.join("lockstep.toml")).unwrap_or_else(keep_last_policy);
     let started = Instant::now();
     let reading = TopologyFile {
         source: &|path| std::fs::read_to_string(path),
@@ -98,12 +96,17 @@ pub fn read_cluster(conf_dir: &Path) {
         exclude: &policy.exclude,
     }
     .read(&names);
+    if let Some(fabric) = &reading.fabric
+        && let Err(fault) = policy.settle(fabric)
+    {
+        policy = keep_last_policy(fault);
+    }
     with(|state| {
         match reading.fabric {
             Some(fabric) => {
                 let unchanged = state.fabric.as_ref() == Some(&fabric);
                 state.say(fabric_line(&fabric), unchanged, started, &reading.diagnostics);
-                state.planner = Planner::new(&fabric, &Mix::default());
+                state.planner = Planner::new(&fabric, policy.mix.as_ref().unwrap_or(&Mix::default()));
                 state.fabric = Some(fabric);
             }
             None => {
@@ -125,6 +128,13 @@ pub fn read_cluster(conf_dir: &Path) {
         state.refresh(lifecycle::now(), 0);
         state.rebuild_ledger();
     });
+}
+
+fn keep_last_policy(fault: Diagnostic) -> Policy {
+    log::error(format_args!(
+        "{fault}; the last good policy stays in use until `scontrol reconfigure` finds it mended"
+    ));
+    with(|state| state.policy.clone())
 }
 
 /// The site's policy; the default one where there is no file.

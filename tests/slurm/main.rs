@@ -18,6 +18,8 @@ mod memory;
 mod placement;
 mod reasons;
 mod restart;
+mod rules;
+mod shapes;
 mod small_jobs;
 #[cfg(feature = "cli")]
 mod stock_rules;

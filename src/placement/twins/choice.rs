@@ -127,7 +127,7 @@ proptest! {
                 let again = planner.place(&fabric, &ledger, &usable, &home, &request, &[]);
                 prop_assert_eq!(again, Ok(&placement));
             }
-            Err(refusal) => prop_assert_eq!(best, None, "{}", refusal.describe(&fabric)),
+            Err(refusal) => prop_assert_eq!(best, None, "{}", refusal.describe(&fabric, None)),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{entries, keep, read, view};
 use crate::nodeset::NodeSet;
 use crate::plugin::sys;
+use crate::request::Time;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -52,6 +53,11 @@ impl Details<'_> {
     /// Whether the job asked for `--contiguous`.
     pub fn contiguous(&self) -> bool {
         read!(self.contiguous) != 0
+    }
+
+    /// Since when the job could have started, but for the machine: its submission or its begin time.
+    pub fn waiting_since(&self) -> Time {
+        read!(self.submit_time).max(read!(self.begin_time))
     }
 
     /// Whether the job is there to grow another one.

@@ -4,6 +4,7 @@ use super::{Details, Partition, array, entries, keep, read, text, view};
 use crate::nodeset::{NodeId, NodeSet};
 use crate::plugin::bits::Bitmap;
 use crate::plugin::sys;
+use crate::request::Time;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -101,6 +102,30 @@ impl<'a> Job<'a> {
         read!(self.end_time)
     }
 
+    /// The account that it is charged to; empty if there is none.
+    pub fn account(&self) -> String {
+        text(read!(self.account)).unwrap_or_default()
+    }
+
+    /// Its QOS; empty where the cluster has no accounting.
+    pub fn qos(&self) -> String {
+        let qos = read!(self.qos_ptr);
+        // SAFETY: slurmctld replaces QOS records only under its job write lock, which the caller holds.
+        unsafe { qos.as_ref() }.and_then(|qos| text(qos.name)).unwrap_or_default()
+    }
+
+    /// The user's comment.
+    pub fn comment(&self) -> String {
+        text(read!(self.comment)).unwrap_or_default()
+    }
+
+    /// `--switches`: at most so many leaves, for so many seconds of waiting.
+    pub fn switches(&self) -> Option<(u32, Time)> {
+        let leaves = Some(read!(self.req_switch)).filter(|&leaves| leaves > 0)?;
+        let seconds = read!(self.wait4switch);
+        Some((leaves, if seconds >= sys::NO_VAL { Time::MAX } else { seconds.into() }))
+    }
+
     /// Whether the job asked for `--spread-job`.
     pub fn wants_spread(&self) -> bool {
         read!(self.bit_flags) & sys::lockstep_spread_job != 0
@@ -112,7 +137,7 @@ impl<'a> Job<'a> {
     }
 
     /// Sets when and with how many CPUs the job would start: the answer to a WILL_RUN.
-    pub fn set_forecast(&self, start: i64, total_cpus: u32) {
+    pub fn set_forecast(&self, start: Time, total_cpus: u32) {
         // SAFETY: a view's pointer is valid, and slurmctld's caller holds the job write lock.
         unsafe {
             (*self.0.as_ptr()).start_time = start;

@@ -29,6 +29,11 @@ pub struct GresCapacity {
 }
 
 impl Partition<'_> {
+    /// Its name.
+    pub fn name(&self) -> String {
+        text(read!(self.name)).unwrap_or_default()
+    }
+
     /// Keeps only the partition's nodes.
     pub fn keep_nodes(&self, nodes: &mut NodeSet) -> bool {
         keep(nodes, read!(self.node_bitmap))

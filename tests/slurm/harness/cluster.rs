@@ -184,6 +184,13 @@ impl Cluster {
         self.write_conf();
     }
 
+    /// Changes lockstep.toml and has slurmctld read it.
+    pub fn set_policy(&mut self, policy: &str) {
+        self.setup.policy = Some(policy.into());
+        self.write_conf();
+        self.reconfigure();
+    }
+
     /// Writes the configuration files as the setup says now.
     pub fn write_conf(&self) {
         let write = |file: &str, text: &str| fs::write(self.dir.join(file), text).unwrap();
@@ -193,9 +200,11 @@ impl Cluster {
         write("controller.conf", &conf(Reader::Controller));
         write("gres.conf", &conf::gres_conf(&self.setup));
         write("cgroup.conf", "");
-        match &self.setup.topology {
-            Some(topology) => write("topology.conf", topology),
-            None => drop(fs::remove_file(self.dir.join("topology.conf"))),
+        for (file, text) in [("topology.conf", &self.setup.topology), ("lockstep.toml", &self.setup.policy)] {
+            match text {
+                Some(text) => write(file, text),
+                None => drop(fs::remove_file(self.dir.join(file))),
+            }
         }
     }
 

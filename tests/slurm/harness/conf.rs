@@ -44,6 +44,8 @@ pub struct Setup {
     pub nodes: Nodes,
     /// The text of topology.conf; none writes no such file.
     pub topology: Option<String>,
+    /// The text of lockstep.toml; none writes no such file.
+    pub policy: Option<String>,
     /// `topology/none`, or `topology/tree` for stock Slurm with the same file.
     pub topology_plugin: &'static str,
     pub cpus: u32,
@@ -68,6 +70,7 @@ impl Setup {
             install,
             nodes,
             topology: None,
+            policy: None,
             topology_plugin: "topology/none",
             cpus: 16,
             memory_mb: 64_000,
@@ -88,6 +91,11 @@ impl Setup {
 
     pub fn topology(mut self, text: &str) -> Self {
         self.topology = Some(text.into());
+        self
+    }
+
+    pub fn policy(mut self, text: &str) -> Self {
+        self.policy = Some(text.into());
         self
     }
 
