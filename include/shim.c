@@ -13,6 +13,9 @@
 #pragma weak find_job_record
 #pragma weak list_count
 #pragma weak list_for_each
+#pragma weak list_create
+#pragma weak list_append
+#pragma weak list_destroy
 #pragma weak last_job_update
 #pragma weak slurm_xfree
 #pragma weak xstrdup
@@ -36,6 +39,9 @@ const char *lockstep_missing_symbol(void)
 	NEED(find_job_record);
 	NEED(list_count);
 	NEED(list_for_each);
+	NEED(list_create);
+	NEED(list_append);
+	NEED(list_destroy);
 	NEED(last_job_update);
 	NEED(slurm_xfree);
 	NEED(xstrdup);
@@ -108,4 +114,19 @@ void lockstep_for_each(List list, int (*f)(void *entry, void *arg), void *arg)
 {
 	if (list)
 		(void) list_for_each(list, f, arg);
+}
+
+List lockstep_list_create(void)
+{
+	return list_create(NULL);
+}
+
+void lockstep_list_append(List list, void *entry)
+{
+	(void) list_append(list, entry);
+}
+
+void lockstep_list_destroy(List list)
+{
+	list_destroy(list);
 }

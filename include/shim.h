@@ -67,4 +67,13 @@ int lockstep_list_count(List list);
 /* Calls f for every entry of a list, in order, until it returns a negative number. */
 void lockstep_for_each(List list, int (*f)(void *entry, void *arg), void *arg);
 
+/* A new list that does not own its entries; NULL if there is no memory. */
+List lockstep_list_create(void);
+
+/* Adds an entry at a list's end. */
+void lockstep_list_append(List list, void *entry);
+
+/* Frees a list, not its entries. */
+void lockstep_list_destroy(List list);
+
 #endif

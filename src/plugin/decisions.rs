@@ -12,9 +12,11 @@ use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
 use crate::placement::candidates::Home;
 use crate::placement::verdict::{Placement, Refusal};
+use crate::placement::victims::Candidate;
 use crate::placement::{Planner, domain_nodes, fewest_leaves, fullest_domains, leaves_used};
 use crate::policy::Mode;
 use crate::request::{JobId, Request, Time};
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How long a promise binds, and how long a gang whose promise broke asks cons_tres instead.
@@ -49,6 +51,7 @@ impl Single {
             let mut nodes = permitted.clone();
             nodes.intersect_with(&demand.configured);
             nodes.intersect_with(fabric.listed());
+            state.keep_from_others(demand.job, demand.priority, now, &mut nodes);
             Some(Self { job: demand.job, request: Request::new(1, share), nodes })
         })
     }
@@ -129,10 +132,12 @@ fn leaves_of(fabric: &Fabric) -> Home {
 pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<Placement, Refusal> {
     with(|state| {
         let now = lifecycle::now();
+        let mut permitted = permitted.clone();
+        state.keep_from_others(gang.job, gang.priority, now, &mut permitted);
         let Some(fabric) = &state.fabric else { return Err(gang.never()) };
         if let Some(promise) = state.promises.get(&gang.job)
             && promise.until > now
-            && promise.still_serves(gang, permitted)
+            && promise.still_serves(gang, &permitted)
             && !refused.contains(&promise.placement.nodes)
         {
             let nodes = &promise.placement.nodes;
@@ -145,7 +150,7 @@ pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<
         let mut first_refusal = None;
         for Allowed { home, .. } in gang.places().iter().filter(|allowed| allowed.from <= now) {
             for request in gang.requests() {
-                let usable = usable(&mut state.planner, &state.ledger, gang, permitted, request);
+                let usable = usable(&mut state.planner, &state.ledger, gang, &permitted, request);
                 match state.planner.place(fabric, &state.ledger, &usable, home, request, refused) {
                     Ok(placement) => return Ok(placement.clone()),
                     Err(refusal) => first_refusal = first_refusal.or(Some(refusal)),
@@ -170,11 +175,50 @@ impl Promise {
 
 /// Remembers where a gang is about to start, for the audit and so that the next call chooses the same.
 pub fn promise(gang: &Gang, placement: Placement) {
+    keep_promise(gang, placement, None);
+}
+
+/// Remembers where a gang will start once the jobs that were preempted for it have left, and keeps others off.
+pub fn promise_after_preemption(gang: &Gang, placement: Placement) {
+    keep_promise(gang, placement, Some(gang.priority));
+}
+
+fn keep_promise(gang: &Gang, placement: Placement, preempts_with: Option<u32>) {
     with(|state| {
         let now = lifecycle::now();
         state.promises.retain(|_, promise| promise.until > now);
-        state.promises.insert(gang.job, Promise { placement, until: now + PROMISE_SECONDS });
+        let promise = Promise { placement, until: now + PROMISE_SECONDS, preempts_with };
+        state.promises.insert(gang.job, promise);
     });
+}
+
+/// Where a gang goes if some of the candidates leave, and who: what was decided before as long as its victims are leaving,
+/// else the domain that costs the least. None if preempting all of them would not do.
+pub fn evict(
+    gang: &Gang,
+    permitted: &NodeSet,
+    candidates: &[Candidate],
+) -> Option<(Placement, BTreeSet<JobId>)> {
+    with(|state| {
+        let (fabric, home) = (state.fabric.as_ref()?, gang.home()?);
+        let now = lifecycle::now();
+        let mut nodes = permitted.clone();
+        nodes.intersect_with(&gang.eligible);
+        state.keep_from_others(gang.job, gang.priority, now, &mut nodes);
+        let known: BTreeSet<JobId> = candidates.iter().map(|candidate| candidate.job).collect();
+        if let Some(promise) = state.promises.get(&gang.job)
+            && promise.preempts_with.is_some()
+            && promise.until > now
+            && promise.still_serves(gang, &nodes)
+        {
+            let in_the_way = promise.placement.nodes.iter().flat_map(|node| state.ledger.holders(node));
+            let victims = in_the_way.filter(|job| known.contains(job)).collect();
+            return Some((promise.placement.clone(), victims));
+        }
+        let State { planner, ledger, .. } = state;
+        let eviction = planner.victims(fabric, ledger, &nodes, home, &gang.even, candidates)?;
+        Some((eviction.placement, eviction.victims.into_iter().collect()))
+    })
 }
 
 /// cons_tres refused what the ledger took for free: for a while its forecasts count for this gang, not ours.

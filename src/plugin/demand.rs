@@ -17,6 +17,8 @@ use crate::request::{JobId, Memory, Share, Time};
 pub struct Demand {
     /// The job.
     pub job: JobId,
+    /// Its priority.
+    pub priority: u32,
     /// The nodes that its partition, features, reservation and exclusions leave it, whatever runs or is down now.
     pub configured: NodeSet,
     /// The nodes that it must have (`-w`).
@@ -108,6 +110,7 @@ impl Demand {
         let (memory_mb, memory_is_per_cpu) = details.memory_mb();
         Ok(Self {
             job: JobId(job.id()),
+            priority: job.priority(),
             configured,
             required: details.required_nodes(cluster),
             strictly_contiguous: details.contiguous(),

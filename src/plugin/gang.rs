@@ -22,6 +22,8 @@ const SIZES_TRIED: u32 = 16;
 pub struct Gang {
     /// The job.
     pub job: JobId,
+    /// Its priority.
+    pub priority: u32,
     /// How strictly it is kept together.
     pub mode: Mode,
     /// The request by the even share.
@@ -184,7 +186,15 @@ impl State {
         let mut eligible = demand.configured.clone();
         self.ledger.keep_capable(&floor.as_ref().unwrap_or(&even).share, &mut eligible);
         let mode = terms.rule.mode;
-        let mut gang = Gang { job: demand.job, mode, even, floor, eligible, places: Ok(Vec::new()) };
+        let mut gang = Gang {
+            job: demand.job,
+            priority: demand.priority,
+            mode,
+            even,
+            floor,
+            eligible,
+            places: Ok(Vec::new()),
+        };
         gang.places = self.places(&mut gang, demand, terms);
         gang
     }

@@ -17,11 +17,12 @@ use super::delegate::Inner;
 use super::demand::Demand;
 use super::gang::{Gang, Never};
 use super::guard::{self, Entry};
-use super::views::{Details, Job, TrialState};
-use super::{lifecycle, log, remarks, sys};
+use super::views::{Details, Job, OwnList, TrialState};
+use super::{lifecycle, log, remarks, sys, views};
 use crate::nodeset::NodeSet;
+use crate::placement::victims::{Candidate, lost_work};
 use crate::policy::Mode;
-use crate::request::Time;
+use crate::request::{JobId, Time};
 use std::ffi::c_int;
 
 /// How many node sets cons_tres is asked about before the job waits for the next round.
@@ -70,13 +71,8 @@ impl Arguments {
     }
 }
 
-/// Whom cons_tres may preempt in a trial.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Preempt {
-    Nobody,
-    Candidates,
-}
-
+/// No jobs to preempt.
+const NOBODY: sys::List = std::ptr::null_mut();
 const SUCCESS: c_int = sys::SLURM_SUCCESS as c_int;
 
 impl<'a> Call<'a> {
@@ -173,7 +169,7 @@ impl<'a> Call<'a> {
             });
         };
         self.restore(&node);
-        if self.ask(Arguments { preemptees: std::ptr::null_mut(), ..self.raw }) == SUCCESS {
+        if self.ask(Arguments { preemptees: NOBODY, ..self.raw }) == SUCCESS {
             counters::count(Outcome::PlacedSingle);
             return Some(SUCCESS);
         }
@@ -242,7 +238,7 @@ impl<'a> Call<'a> {
             return SUCCESS;
         }
         for nodes in &domains {
-            if self.trial(nodes, gang.sizes(), Preempt::Candidates) == SUCCESS {
+            if self.trial(nodes, gang.sizes(), self.raw.preemptees) == SUCCESS {
                 decisions::remember_feasible(gang.fingerprint());
                 return SUCCESS;
             }
@@ -261,7 +257,7 @@ impl<'a> Call<'a> {
         }
         let Some(forecast) = forecast else { return self.refuse(sys::SLURM_ERROR) };
         if let Some(domain) = &forecast.ask_inside {
-            return self.trial(domain, gang.sizes(), Preempt::Nobody);
+            return self.trial(domain, gang.sizes(), NOBODY);
         }
         self.restore(&forecast.placement.nodes);
         self.remark(|job| job.set_forecast(forecast.start, forecast.total_cpus));
@@ -284,7 +280,7 @@ impl<'a> Call<'a> {
             match decisions::propose(gang, &self.permitted, &refused) {
                 Ok(placement) => {
                     let count = placement.nodes.count() as u32;
-                    code = self.trial(&placement.nodes, [count; 3], Preempt::Nobody);
+                    code = self.trial(&placement.nodes, [count; 3], NOBODY);
                     if code == SUCCESS {
                         counters::count(Outcome::Placed);
                         self.remark(|job| remarks::placed(job, &placement));
@@ -331,20 +327,40 @@ impl<'a> Call<'a> {
         unsafe { sys::lockstep_list_count(self.raw.preemptees) > 0 }
     }
 
-    /// Lets cons_tres look for victims, one domain at a time; false if there is nobody to preempt or it does not help.
+    /// Starts the gang, or would, once some running jobs have left: the fewest and least in any one domain. False if there
+    /// is nobody to preempt or it does not help.
     fn preempt(&self, gang: &Gang, now: Time) -> bool {
         if !self.may_preempt() {
             return false;
         }
-        // Where victims do not help, cons_tres's forecast says when the domain drains; ours knows better where.
+        // Where victims do not help, cons_tres's forecast says when the nodes drain; ours knows better where.
         let is_now = || {
             let starts = self.job.as_ref().map_or(0, |(job, ..)| job.start_time());
             u32::from(self.raw.mode) != sys::SELECT_MODE_WILL_RUN || starts <= now + 1
         };
+        let running = views::jobs_of(self.raw.preemptees);
+        let candidates: Vec<Candidate> = running
+            .iter()
+            .map(|job| Candidate {
+                job: JobId(job.id()),
+                priority: job.preemption_rank(),
+                lost: lost_work(job.node_count(), job.start_time(), now),
+            })
+            .collect();
+        if let Some((placement, victims)) = decisions::evict(gang, &self.permitted, &candidates) {
+            // Of our own, since cons_tres sorts it; in slurmctld's order, in which it takes victims.
+            let list = OwnList::of_jobs(running.iter().filter(|job| victims.contains(&JobId(job.id()))));
+            let count = placement.nodes.count() as u32;
+            if self.trial(&placement.nodes, [count; 3], list.raw()) == SUCCESS && is_now() {
+                counters::count(Outcome::Preempting);
+                decisions::promise_after_preemption(gang, placement);
+                return true;
+            }
+        }
         let domains = decisions::domains(gang, &self.permitted, TRIALS);
         let helps = domains
             .iter()
-            .any(|nodes| self.trial(nodes, gang.sizes(), Preempt::Candidates) == SUCCESS && is_now());
+            .any(|nodes| self.trial(nodes, gang.sizes(), self.raw.preemptees) == SUCCESS && is_now());
         if helps {
             counters::count(Outcome::Preempting);
         }
@@ -358,15 +374,11 @@ impl<'a> Call<'a> {
     }
 
     /// Asks cons_tres for this job on exactly these nodes, from the state at entry.
-    fn trial(&self, nodes: &NodeSet, sizes: [u32; 3], preempt: Preempt) -> c_int {
+    fn trial(&self, nodes: &NodeSet, sizes: [u32; 3], preemptees: sys::List) -> c_int {
         self.restore(nodes);
         if let Some((_, details, _)) = &self.job {
             TrialState::clear_contiguous(details);
         }
-        let preemptees = match preempt {
-            Preempt::Candidates => self.raw.preemptees,
-            Preempt::Nobody => std::ptr::null_mut(),
-        };
         let code = self.ask(Arguments { nodes: sizes, preemptees, ..self.raw });
         if let Some((job, details, state)) = &self.job {
             if code == SUCCESS {

@@ -66,6 +66,8 @@ pub struct Promise {
     pub placement: Placement,
     /// Until when.
     pub until: Time,
+    /// The gang's priority if jobs were preempted for it: nobody of lower priority may take the nodes that they leave.
+    pub preempts_with: Option<u32>,
 }
 
 static STATE: Mutex<Option<Box<State>>> = Mutex::new(None);
@@ -198,6 +200,15 @@ pub fn audit(job: &Job) {
 }
 
 impl State {
+    /// Takes out the nodes that jobs are leaving for a gang of at least this priority.
+    pub fn keep_from_others(&self, job: JobId, priority: u32, now: Time, nodes: &mut NodeSet) {
+        let others = self.promises.iter().filter(|(id, promise)| {
+            let is_above = promise.preempts_with.is_some_and(|theirs| theirs >= priority);
+            **id != job && is_above && promise.until > now
+        });
+        others.for_each(|(_, promise)| nodes.subtract(&promise.placement.nodes));
+    }
+
     fn hold(&mut self, job: &Job) {
         let held = job.held();
         let nodes = held

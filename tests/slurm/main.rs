@@ -16,6 +16,7 @@ mod faults;
 mod installs;
 mod memory;
 mod placement;
+mod preemption;
 mod reasons;
 mod restart;
 mod rules;

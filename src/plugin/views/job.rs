@@ -131,6 +131,24 @@ impl<'a> Job<'a> {
         read!(self.bit_flags) & sys::lockstep_spread_job != 0
     }
 
+    /// How many nodes it has.
+    pub fn node_count(&self) -> usize {
+        read!(self.node_cnt) as usize
+    }
+
+    /// Its priority.
+    pub fn priority(&self) -> u32 {
+        read!(self.priority)
+    }
+
+    /// How dear it is to preemption: the tier of its partition and the priority of its QOS, of which a site uses one.
+    pub fn preemption_rank(&self) -> u64 {
+        let qos = read!(self.qos_ptr);
+        // SAFETY: as in `qos`.
+        let qos = unsafe { qos.as_ref() }.map_or(0, |qos| u64::from(qos.priority));
+        qos.saturating_add(self.partition().map_or(0, |partition| partition.tier().into()))
+    }
+
     /// When the job started, or would start by the last forecast.
     pub fn start_time(&self) -> i64 {
         read!(self.start_time)

@@ -79,7 +79,7 @@ fn keep(nodes: &mut NodeSet, bitmap: *mut sys::bitstr_t) -> bool {
 }
 
 /// The entries of a Slurm list, in order. Collected first, since Slurm holds the list's lock while it walks.
-pub fn entries<T>(list: sys::List) -> Vec<*mut T> {
+fn entries<T>(list: sys::List) -> Vec<*mut T> {
     extern "C" fn push(entry: *mut c_void, all: *mut c_void) -> c_int {
         // SAFETY: `all` is the vector below, which has room for every entry, so nothing is allocated and nothing
         // can panic inside of Slurm's walk.
@@ -95,6 +95,40 @@ pub fn entries<T>(list: sys::List) -> Vec<*mut T> {
     // SAFETY: as above; `push` takes the vector it is given.
     unsafe { sys::lockstep_for_each(list, Some(push), (&raw mut all).cast()) };
     all.into_iter().map(<*mut c_void>::cast).collect()
+}
+
+/// A Slurm list of our own that borrows its entries; freed with this value.
+pub struct OwnList(sys::List);
+
+impl OwnList {
+    /// A list of these jobs, in this order.
+    pub fn of_jobs<'a>(jobs: impl Iterator<Item = &'a Job<'a>>) -> Self {
+        // SAFETY: makes an empty list without a destructor for its entries.
+        let list = unsafe { sys::lockstep_list_create() };
+        for job in jobs {
+            // SAFETY: the list was just made, and the entry is a job record that outlives the call.
+            unsafe { sys::lockstep_list_append(list, job.0.as_ptr().cast()) };
+        }
+        Self(list)
+    }
+
+    /// The list, as Slurm takes it.
+    pub fn raw(&self) -> sys::List {
+        self.0
+    }
+}
+
+impl Drop for OwnList {
+    fn drop(&mut self) {
+        // SAFETY: made by `of_jobs`, freed here only; nobody keeps it beyond the call it was passed to.
+        unsafe { sys::lockstep_list_destroy(self.0) };
+    }
+}
+
+/// The jobs of one of Slurm's lists, in its order. To be called as [`find_job`].
+pub fn jobs_of<'a>(list: sys::List) -> Vec<Job<'a>> {
+    // SAFETY: a list of job records, or NULL, that slurmctld passed in.
+    entries(list).into_iter().filter_map(|job| unsafe { Job::borrow(job) }).collect()
 }
 
 /// A C array as a slice; empty for NULL.

@@ -34,6 +34,11 @@ impl Partition<'_> {
         text(read!(self.name)).unwrap_or_default()
     }
 
+    /// Its `PriorityTier`.
+    pub fn tier(&self) -> u16 {
+        read!(self.priority_tier)
+    }
+
     /// Keeps only the partition's nodes.
     pub fn keep_nodes(&self, nodes: &mut NodeSet) -> bool {
         keep(nodes, read!(self.node_bitmap))
