@@ -34,6 +34,8 @@ pub struct Single {
     job: JobId,
     request: Request,
     nodes: NodeSet,
+    /// Whether the ledger's word on all nodes that it could be on is the last one.
+    pub is_ours: bool,
 }
 
 impl Single {
@@ -50,9 +52,10 @@ impl Single {
             let (share, _) = demand.shares(1, &mut state.kinds);
             let mut nodes = permitted.clone();
             nodes.intersect_with(&demand.configured);
+            let is_ours = demand.is_one_node_only() && nodes.is_subset(fabric.listed());
             nodes.intersect_with(fabric.listed());
             state.keep_from_others(demand.job, demand.priority, now, &mut nodes);
-            Some(Self { job: demand.job, request: Request::new(1, share), nodes })
+            Some(Self { job: demand.job, request: Request::new(1, share), nodes, is_ours })
         })
     }
 

@@ -152,17 +152,17 @@ impl<'a> Call<'a> {
     fn single(&self, demand: &Demand) -> Option<c_int> {
         let single = Single::of(demand, &self.permitted)?;
         match u32::from(self.raw.mode) {
-            sys::SELECT_MODE_RUN_NOW => self.start_single(&single, demand),
-            sys::SELECT_MODE_WILL_RUN => self.forecast_single(&single, demand),
+            sys::SELECT_MODE_RUN_NOW => self.start_single(&single),
+            sys::SELECT_MODE_WILL_RUN => self.forecast_single(&single),
             _ => self.test_single(&single),
         }
     }
 
     /// Starts it where it costs the gangs to come the least.
-    fn start_single(&self, single: &Single, demand: &Demand) -> Option<c_int> {
+    fn start_single(&self, single: &Single) -> Option<c_int> {
         let Some(node) = single.node_now() else {
             // What no node has free by the counts, cons_tres cannot find either, except by preemption.
-            let waits = demand.is_one_node_only() && !self.may_preempt();
+            let waits = single.is_ours && !self.may_preempt();
             return waits.then(|| {
                 self.remark(remarks::nothing_to_say);
                 self.refuse(sys::SLURM_ERROR)
@@ -179,10 +179,10 @@ impl<'a> Call<'a> {
         None
     }
 
-    /// When and where it would start. With victims in sight, or where its tasks may also be dealt over several nodes,
-    /// cons_tres knows better.
-    fn forecast_single(&self, single: &Single, demand: &Demand) -> Option<c_int> {
-        if self.may_preempt() || !demand.is_one_node_only() {
+    /// When and where it would start. With victims in sight, or where its tasks may also be dealt over several nodes or go
+    /// to nodes outside of the fabric, cons_tres knows better.
+    fn forecast_single(&self, single: &Single) -> Option<c_int> {
+        if self.may_preempt() || !single.is_ours {
             return None;
         }
         let (start, node, cpus) = single.forecast(lifecycle::now())?;
