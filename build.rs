@@ -92,6 +92,8 @@ mod slurm {
         "select_p_job_suspend",
         "select_p_job_resume",
         "select_p_reconfigure",
+        "select_p_get_info_from_plugin",
+        "select_p_select_nodeinfo_set_all",
     ];
 
     #[rustfmt::skip]
@@ -108,7 +110,7 @@ mod slurm {
 
     /// Slurm's internal types that the plugin reads; everything they do not lead to stays out of the bindings.
     const TYPES: &str = "job_record_t|job_details|node_record_t|part_record_t|job_resources_t|gres_state_t|gres_job_state_t|\
-                         gres_node_state_t|slurmctld_resv_t|job_feature_t|job_states|log_level_t";
+                         gres_node_state_t|slurmctld_resv_t|job_feature_t|job_states|log_level_t|select_plugindata_info|select_nodedata_type|node_states";
     const CONSTANTS: &str = "SLURM_VERSION_NUMBER|SLURM_SUCCESS|SLURM_ERROR|ESLURM_.*|NO_VAL.*|INFINITE.*|MEM_PER_CPU|CR_.*|\
                              SHARED_FORCE|NODE_STATE_.*|JOB_STATE_.*|WHOLE_NODE_REQUIRED|FEATURE_OP_.*|SELECT_MODE_.*|lockstep_.*";
     const SHIM: &str = "lockstep_.*";

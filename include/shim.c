@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "shim.h"
+#include "src/common/read_config.h"
 #include "src/common/run_in_daemon.h"
 #include "src/common/xmalloc.h"
 #include "src/common/xstring.h"
@@ -16,6 +17,8 @@
 #pragma weak list_create
 #pragma weak list_append
 #pragma weak list_destroy
+#pragma weak destroy_config_key_pair
+#pragma weak slurm_xcalloc
 #pragma weak last_job_update
 #pragma weak slurm_xfree
 #pragma weak xstrdup
@@ -42,6 +45,8 @@ const char *lockstep_missing_symbol(void)
 	NEED(list_create);
 	NEED(list_append);
 	NEED(list_destroy);
+	NEED(destroy_config_key_pair);
+	NEED(slurm_xcalloc);
 	NEED(last_job_update);
 	NEED(slurm_xfree);
 	NEED(xstrdup);
@@ -68,6 +73,11 @@ const char *lockstep_conf_path(void)
 uint16_t lockstep_select_parameters(void)
 {
 	return slurm_conf.select_type_param;
+}
+
+bool lockstep_debugs_select(void)
+{
+	return slurm_conf.debug_flags & DEBUG_FLAG_SELECT_TYPE;
 }
 
 int lockstep_node_count(void)
@@ -129,4 +139,18 @@ void lockstep_list_append(List list, void *entry)
 void lockstep_list_destroy(List list)
 {
 	list_destroy(list);
+}
+
+List lockstep_pairs_create(void)
+{
+	return list_create(destroy_config_key_pair);
+}
+
+void lockstep_pairs_append(List pairs, const char *name, const char *value)
+{
+	config_key_pair_t *pair = xmalloc(sizeof(*pair));
+
+	pair->name = xstrdup(name);
+	pair->value = xstrdup(value);
+	(void) list_append(pairs, pair);
 }

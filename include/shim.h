@@ -43,6 +43,9 @@ const char *lockstep_conf_path(void);
 /* SelectTypeParameters: CR_* bits. */
 uint16_t lockstep_select_parameters(void);
 
+/* Whether DebugFlags has SelectType. */
+bool lockstep_debugs_select(void);
+
 /* How long slurmctld's node table is, holes included. */
 int lockstep_node_count(void);
 
@@ -66,6 +69,12 @@ int lockstep_list_count(List list);
 
 /* Calls f for every entry of a list, in order, until it returns a negative number. */
 void lockstep_for_each(List list, int (*f)(void *entry, void *arg), void *arg);
+
+/* A new list of names with values, as slurmctld shows them and frees them. */
+List lockstep_pairs_create(void);
+
+/* Adds a name with its value, both copied. */
+void lockstep_pairs_append(List pairs, const char *name, const char *value);
 
 /* A new list that does not own its entries; NULL if there is no memory. */
 List lockstep_list_create(void);

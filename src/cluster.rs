@@ -317,6 +317,15 @@ impl Ledger {
         self.nodes.get(node as usize).map_or(0, |node| count(&node.capacity.gres, kind))
     }
 
+    /// What is allocated on a node: CPUs (without those of suspended jobs), memory in MB, GRES of a kind.
+    pub fn allocated(&self, node: NodeId, kind: GresKind) -> (u64, u64, u64) {
+        let suspended = |job: &JobId| self.jobs.get(job).is_some_and(|job| job.suspended);
+        self.held(node).iter().fold((0, 0, 0), |(cpus, memory, gres), (job, held)| {
+            let running = if suspended(job) { 0 } else { u64::from(held.cpus) };
+            (cpus + running, memory + held.memory_mb, gres + count(&held.gres, kind))
+        })
+    }
+
     /// Whether an empty node could give the share.
     pub fn capable(&self, node: NodeId, share: &Share) -> bool {
         self.nodes.get(node as usize).is_some_and(|node| node.capacity.could_give(share))

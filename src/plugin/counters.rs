@@ -35,12 +35,14 @@ pub enum PassThrough {
     RuledOut,
     /// Its nodes should be neighbours, but under no switch there are so many.
     OnlyPreferred,
+    /// The last decision for it took too long.
+    OverBudget,
     /// A job record without what every job has.
     Unreadable,
 }
 
 impl PassThrough {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::NoFabric,
         Self::NotAGang,
         Self::Reservation,
@@ -53,6 +55,7 @@ impl PassThrough {
         Self::NodesOffFabric,
         Self::RuledOut,
         Self::OnlyPreferred,
+        Self::OverBudget,
         Self::Unreadable,
     ];
 }
@@ -72,6 +75,7 @@ impl fmt::Display for PassThrough {
             Self::NodesOffFabric => "a required node is not in topology.conf",
             Self::RuledOut => "a rule with mode off",
             Self::OnlyPreferred => "a preferred gang that no switch could hold",
+            Self::OverBudget => "a decision that takes too long",
             Self::Unreadable => "an incomplete job record",
         })
     }
@@ -107,6 +111,8 @@ pub enum Outcome {
     WouldWait,
     /// Slurm let an observed gang wait that would have started.
     WouldStart,
+    /// The ledger was found to differ from what slurmctld counts.
+    Drift,
     /// A panic was caught.
     InternalError,
 }
@@ -151,7 +157,7 @@ pub fn summary() -> String {
     };
     format!(
         "calls decided: {} placed, {} single nodes, {} preempting, {} refused, {} forecasts, {} feasible, {} infeasible; \
-         {} broken promises, {} audit breaches, {} internal errors; {observed}passed through: {}",
+         {} broken promises, {} audit breaches, {} drifts of the ledger, {} internal errors; {observed}passed through: {}",
         outcome(Outcome::Placed),
         outcome(Outcome::PlacedSingle),
         outcome(Outcome::Preempting),
@@ -161,6 +167,7 @@ pub fn summary() -> String {
         outcome(Outcome::Infeasible),
         outcome(Outcome::BrokenPromise),
         outcome(Outcome::AuditBreach),
+        outcome(Outcome::Drift),
         outcome(Outcome::InternalError),
         if passed.is_empty() { "none".into() } else { passed.join(", ") }
     )

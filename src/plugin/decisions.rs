@@ -5,8 +5,8 @@
 use super::counters::{self, Outcome};
 use super::demand::Demand;
 use super::gang::{Allowed, Gang};
-use super::lifecycle;
 use super::state::{Promise, State, with};
+use super::{lifecycle, log};
 use crate::cluster::Ledger;
 use crate::fabric::tree::{Fabric, SwitchId};
 use crate::nodeset::NodeSet;
@@ -18,11 +18,40 @@ use crate::policy::Mode;
 use crate::request::{JobId, Request, Time};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 /// How long a promise binds, and how long a gang whose promise broke asks cons_tres instead.
 const PROMISE_SECONDS: Time = 60;
 /// How many feasible requests are remembered before all are forgotten.
 const REMEMBERED: usize = 65_536;
+
+/// How long a call may take in all its steps of ours; beyond it the job goes to cons_tres for a while. Decisions take far
+/// below a millisecond (docs/evaluation.md), so this is for what nobody thought of.
+const BUDGET: Duration = Duration::from_millis(200);
+/// How long a job that took longer goes to cons_tres.
+const OVER_BUDGET_SECONDS: Time = 600;
+
+/// Takes note of how long a call kept slurmctld's locks outside of cons_tres.
+pub fn note_time(job: JobId, took: Duration) {
+    if took > BUDGET {
+        let now = lifecycle::now();
+        log::error(format_args!(
+            "JobId={}: the decision took {} ms; cons_tres decides for it for {} minutes",
+            job.0,
+            took.as_millis(),
+            OVER_BUDGET_SECONDS / 60
+        ));
+        with(|state| {
+            state.over_budget.retain(|_, until| *until > now);
+            state.over_budget.insert(job, now + OVER_BUDGET_SECONDS);
+        });
+    }
+}
+
+/// Whether cons_tres decides for a job since its last decision took too long.
+pub fn is_over_budget(job: JobId) -> bool {
+    with(|state| state.over_budget.get(&job).is_some_and(|&until| until > lifecycle::now()))
+}
 
 /// Whether there is a fabric to place gangs on.
 pub fn has_fabric() -> bool {
@@ -36,6 +65,8 @@ pub struct Single {
     nodes: NodeSet,
     /// Whether the ledger's word on all nodes that it could be on is the last one.
     pub is_ours: bool,
+    /// Whether it is a component of a het job, whose places must be those that were planned together.
+    is_component: bool,
 }
 
 impl Single {
@@ -55,7 +86,11 @@ impl Single {
             let is_ours = demand.is_one_node_only() && nodes.is_subset(fabric.listed());
             nodes.intersect_with(fabric.listed());
             state.keep_from_others(demand.job, demand.priority, now, &mut nodes);
-            Some(Self { job: demand.job, request: Request::new(1, share), nodes, is_ours })
+            let request = Request::new(1, share);
+            if let Some(near) = state.near(demand.het, &request, &nodes, now) {
+                nodes = near;
+            }
+            Some(Self { job: demand.job, request, nodes, is_ours, is_component: demand.het.is_some() })
         })
     }
 
@@ -67,6 +102,11 @@ impl Single {
             let fabric = state.fabric.as_ref()?;
             let mut nodes = self.nodes.clone();
             let share = &self.request.share;
+            let promised = state.promises.get(&self.job).map(|promise| &promise.placement.nodes);
+            let is_free = |node| nodes.contains(node) && state.ledger.has_free(node, share);
+            if let Some(promised) = promised.filter(|promised| promised.iter().all(is_free)) {
+                return Some(promised.clone());
+            }
             nodes.intersect_with(state.planner.free(&state.ledger, nodes.size(), share, lifecycle::now()));
             if state.ledger.has_reluctance() {
                 let lightest = nodes.iter().map(|node| state.ledger.reluctance(node)).min()?;
@@ -83,6 +123,9 @@ impl Single {
     /// When it will start, on which node and with how many CPUs; none if no node will ever have room.
     pub fn forecast(&self, now: Time) -> Option<(Time, NodeSet, u32)> {
         if let Some(node) = self.node_now() {
+            if self.is_component {
+                self.promise(&node);
+            }
             return Some((now, node.clone(), self.cpus(&node)));
         }
         let (start, nodes) = with(|state| {
@@ -91,6 +134,16 @@ impl Single {
         })?;
         let node = NodeSet::from_nodes(nodes.size(), nodes.iter().next());
         Some((start, node.clone(), self.cpus(&node)))
+    }
+
+    fn promise(&self, node: &NodeSet) {
+        with(|state| {
+            let leaf = state.fabric.as_ref().and_then(|fabric| fabric.leaf_of(node.iter().next()?));
+            let Some(domain) = leaf else { return };
+            let placement = Placement { nodes: node.clone(), domain, leaves: 1, excess: 0 };
+            let until = lifecycle::now() + PROMISE_SECONDS;
+            state.promises.insert(self.job, Promise { placement, until, preempts_with: None });
+        });
     }
 
     fn cpus(&self, node: &NodeSet) -> u32 {
@@ -137,6 +190,9 @@ pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<
         let now = lifecycle::now();
         let mut permitted = permitted.clone();
         state.keep_from_others(gang.job, gang.priority, now, &mut permitted);
+        if let Some(near) = state.near(gang.het, &gang.even, &permitted, now) {
+            permitted = near;
+        }
         let Some(fabric) = &state.fabric else { return Err(gang.never()) };
         if let Some(promise) = state.promises.get(&gang.job)
             && promise.until > now
@@ -254,9 +310,12 @@ pub fn is_news_that_it_never_fits(gang: &Gang) -> bool {
 /// Forecasts a gang's start; none if the permitted nodes never suffice.
 pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast> {
     with(|state| {
-        let fabric = state.fabric.as_ref()?;
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
+        if let Some(near) = state.near(gang.het, &gang.even, &nodes, now) {
+            nodes = near;
+        }
+        let fabric = state.fabric.as_ref()?;
         let mut best: Option<(Time, Placement, &Request)> = None;
         let mut first_refusal = None;
         for Allowed { home, from } in gang.places() {
@@ -345,6 +404,39 @@ pub fn compare(gang: &Gang, stock: Option<&NodeSet>, ours: &Result<Placement, Re
 }
 
 impl State {
+    /// The nodes of these under the switch where the components of a het job come together: the lowest that can hold all of
+    /// them, the first to be free. None for any other job, or where that switch has no room for this component.
+    ///
+    /// slurmctld asks for one component after the other, and starts them all at once when each has said when and where: so
+    /// the switch is chosen once and binds for a while.
+    fn near(
+        &mut self,
+        het: Option<(JobId, u32)>,
+        request: &Request,
+        nodes: &NodeSet,
+        now: Time,
+    ) -> Option<NodeSet> {
+        let (leader, all_nodes) = het?;
+        let Self { fabric, planner, ledger, het_plans, .. } = self;
+        let fabric = fabric.as_ref()?;
+        het_plans.retain(|_, (_, until)| *until > now);
+        let domain = match het_plans.get(&leader) {
+            Some(&(domain, _)) => domain,
+            None => {
+                let whole = Request::new(all_nodes, request.share.clone());
+                let mut capable = fabric.listed().clone();
+                ledger.keep_capable(&whole.share, &mut capable);
+                let home = planner.home(fabric, &capable, &whole)?;
+                let forecast = planner.forecast(fabric, ledger, nodes, &home, &whole, now)?;
+                let domain = forecast.placement.domain;
+                het_plans.insert(leader, (domain, now + PROMISE_SECONDS));
+                domain
+            }
+        };
+        let near = domain_nodes(fabric, domain, nodes);
+        (near.count() >= request.at_least as usize).then_some(near)
+    }
+
     fn mistrust(&mut self, job: JobId) {
         let now = lifecycle::now();
         self.mistrusted.retain(|_, until| *until > now);

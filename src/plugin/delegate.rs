@@ -75,6 +75,10 @@ type NoArguments = unsafe extern "C" fn() -> c_int;
 type OneJob = unsafe extern "C" fn(*mut sys::job_record_t) -> c_int;
 type TwoJobs = unsafe extern "C" fn(*mut sys::job_record_t, *mut sys::job_record_t) -> c_int;
 type JobAndNode = unsafe extern "C" fn(*mut sys::job_record_t, *mut sys::node_record_t) -> c_int;
+type Information =
+    unsafe extern "C" fn(sys::select_plugindata_info, *mut sys::job_record_t, *mut c_void) -> c_int;
+type NodeInformation =
+    unsafe extern "C" fn(*mut c_void, sys::select_nodedata_type, sys::node_states, *mut c_void) -> c_int;
 type JobAndFlag = unsafe extern "C" fn(*mut sys::job_record_t, bool) -> c_int;
 
 /// The functions of the inner plugin that Lockstep calls itself, with their types.
@@ -97,6 +101,12 @@ pub struct Inner {
     pub job_suspend: JobAndFlag,
     /// Takes a suspended job's cores again.
     pub job_resume: JobAndFlag,
+    /// Says what the plugin is, and what to show of it.
+    pub information: Information,
+    /// Counts anew what is allocated on each node.
+    pub nodeinfo_set_all: NoArguments,
+    /// Says what is allocated on a node.
+    pub nodeinfo_get: NodeInformation,
 }
 
 static INNER: OnceCell<Inner> = OnceCell::new();
@@ -214,6 +224,9 @@ fn load() -> Result<Inner, String> {
         job_resized: typed!(select_p_job_resized as JobAndNode),
         job_suspend: typed!(select_p_job_suspend as JobAndFlag),
         job_resume: typed!(select_p_job_resume as JobAndFlag),
+        information: typed!(select_p_get_info_from_plugin as Information),
+        nodeinfo_set_all: typed!(select_p_select_nodeinfo_set_all as NoArguments),
+        nodeinfo_get: typed!(select_p_select_nodeinfo_get as NodeInformation),
     };
     for (slot, address) in TABLE.iter().zip(addresses) {
         slot.store(address, Ordering::Release);

@@ -37,6 +37,8 @@ pub struct Demand {
     pub wish: Result<Wish, String>,
     /// Since when it waits.
     pub since: Time,
+    /// The het job that it is a component of, and the nodes of all components together.
+    pub het: Option<(JobId, u32)>,
     partition: String,
     qos: String,
     account: String,
@@ -120,6 +122,7 @@ impl Demand {
             switches: job.switches(),
             wish: Wish::parse(&job.comment()),
             since: details.waiting_since(),
+            het: job.het_job().map(|(leader, nodes)| (JobId(leader), nodes)),
             partition: partition.name(),
             qos: job.qos(),
             account: job.account(),

@@ -7,8 +7,8 @@ use super::delegate::{self, Inner};
 use super::guard::{self, Entry};
 use super::job_test::{Arguments, Call};
 use super::views::Job;
-use super::{lifecycle, log, sys};
-use std::ffi::{CStr, c_char, c_int};
+use super::{drift, figures, lifecycle, log, sys, views};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The name by which Lockstep recognises a copy of itself.
@@ -62,8 +62,7 @@ fn start() -> c_int {
     let drop_in =
         delegate::own_path().is_some_and(|path| path.file_name().is_some_and(|name| name == DROP_IN));
     plugin_id.store(if drop_in { DROP_IN_ID } else { NAMED_ID }, Ordering::Release);
-    // SAFETY: asks Slurm which daemon this is; false where Slurm does not say.
-    let in_slurmctld = unsafe { sys::lockstep_in_slurmctld() };
+    let in_slurmctld = lifecycle::in_slurmctld();
     if in_slurmctld {
         guard::install_panic_hook();
         // SAFETY: looks addresses up, and returns NULL or a string literal.
@@ -112,6 +111,39 @@ pub extern "C" fn select_p_reconfigure() -> c_int {
     static ENTRY: Entry = Entry::new("reconfigure");
     // SAFETY: the same call, passed on.
     after_inner(&ENTRY, |inner| unsafe { (inner.reconfigure)() }, lifecycle::reconfigure)
+}
+
+/// Slurm: what are you, and what is there to show of you? The latter is shown by `scontrol show config`.
+///
+/// # Safety
+/// As slurmctld calls it: `data` points to what is asked for, a list for `SELECT_CONFIG_INFO`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn select_p_get_info_from_plugin(
+    info: sys::select_plugindata_info,
+    job: *mut sys::job_record_t,
+    data: *mut c_void,
+) -> c_int {
+    static ENTRY: Entry = Entry::new("get_info");
+    // SAFETY: the same call, passed on.
+    after_inner(
+        &ENTRY,
+        |inner| unsafe { (inner.information)(info, job, data) },
+        || {
+            if info == sys::select_plugindata_info_SELECT_CONFIG_INFO && lifecycle::in_slurmctld() {
+                let list = views::own_pairs(&figures::pairs());
+                // SAFETY: cons_tres has just set this list to NULL, and slurmctld frees what it finds there.
+                unsafe { *data.cast::<sys::List>() = list };
+            }
+        },
+    )
+}
+
+/// Slurm: count anew what is allocated on each node.
+#[unsafe(no_mangle)]
+pub extern "C" fn select_p_select_nodeinfo_set_all() -> c_int {
+    static ENTRY: Entry = Entry::new("nodeinfo_set_all");
+    // SAFETY: the same call, passed on.
+    after_inner(&ENTRY, |inner| unsafe { (inner.nodeinfo_set_all)() }, drift::look)
 }
 
 /// Slurm: can this job run, when, and on which nodes? See [`super::job_test`].

@@ -24,6 +24,8 @@ pub struct Gang {
     pub job: JobId,
     /// Its priority.
     pub priority: u32,
+    /// The het job that it is a component of, and the nodes of all components together.
+    pub het: Option<(JobId, u32)>,
     /// How strictly it is kept together.
     pub mode: Mode,
     /// The request by the even share.
@@ -189,6 +191,7 @@ impl State {
         let mut gang = Gang {
             job: demand.job,
             priority: demand.priority,
+            het: demand.het,
             mode,
             even,
             floor,

@@ -23,7 +23,9 @@ use crate::nodeset::NodeSet;
 use crate::placement::victims::{Candidate, lost_work};
 use crate::policy::Mode;
 use crate::request::{JobId, Time};
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::time::{Duration, Instant};
 
 /// How many node sets cons_tres is asked about before the job waits for the next round.
 const TRIALS: usize = 3;
@@ -35,6 +37,9 @@ pub struct Call<'a> {
     job: Option<(Job<'a>, Details<'a>, TrialState)>,
     /// The nodes that slurmctld permits.
     permitted: NodeSet,
+    began: Instant,
+    /// How long cons_tres took of that.
+    in_inner: Cell<Duration>,
 }
 
 /// The arguments of `select_p_job_test` as they came.
@@ -81,6 +86,7 @@ impl<'a> Call<'a> {
     /// # Safety
     /// The arguments are what slurmctld passed, and the call ends before its locks are released.
     pub unsafe fn new(inner: &'a Inner, raw: Arguments) -> Self {
+        let began = Instant::now();
         // SAFETY: slurmctld's job, locked during the call.
         let job = unsafe { Job::borrow(raw.job) }.and_then(|job| {
             let details = job.details()?;
@@ -90,7 +96,7 @@ impl<'a> Call<'a> {
         // SAFETY: slurmctld's bitmap, which is this call's alone.
         let bitmap = unsafe { Bitmap::borrow(raw.bitmap) };
         let permitted = bitmap.map(|bitmap| bitmap.to_set());
-        Self { inner, raw, job, permitted: permitted.unwrap_or_default() }
+        Self { inner, raw, job, permitted: permitted.unwrap_or_default(), began, in_inner: Cell::default() }
     }
 
     /// Answers the call. A panic on the way counts as "ask cons_tres".
@@ -101,7 +107,12 @@ impl<'a> Call<'a> {
             sys::SLURM_ERROR,
             || {
                 lifecycle::test_panic("job_test");
-                self.decide()
+                let code = self.decide();
+                if let Some((job, ..)) = &self.job {
+                    let ours = self.began.elapsed().saturating_sub(self.in_inner.get());
+                    decisions::note_time(JobId(job.id()), ours);
+                }
+                code
             },
             || {
                 counters::count(Outcome::InternalError);
@@ -144,6 +155,9 @@ impl<'a> Call<'a> {
         let Some((job, details, _)) = &self.job else { return Err(PassThrough::Unreadable) };
         if !decisions::has_fabric() {
             return Err(PassThrough::NoFabric);
+        }
+        if decisions::is_over_budget(JobId(job.id())) {
+            return Err(PassThrough::OverBudget);
         }
         Demand::read(job, details, self.raw.nodes, self.permitted.size())
     }
@@ -395,8 +409,11 @@ impl<'a> Call<'a> {
     }
 
     fn ask(&self, arguments: Arguments) -> c_int {
+        let began = Instant::now();
         // SAFETY: slurmctld's own arguments, passed on with fewer nodes or candidates; our lock is not held.
-        unsafe { arguments.pass_on(self.inner) }
+        let code = unsafe { arguments.pass_on(self.inner) };
+        self.in_inner.set(self.in_inner.get() + began.elapsed());
+        code
     }
 
     /// Puts the job back as it was at entry, and offers these nodes.

@@ -70,6 +70,12 @@ pub fn job_resumed(job: &Job) {
     state::set_suspended(JobId(job.id()), false);
 }
 
+/// Whether this process is slurmctld.
+pub fn in_slurmctld() -> bool {
+    // SAFETY: asks Slurm which daemon this is; false where Slurm does not say.
+    unsafe { sys::lockstep_in_slurmctld() }
+}
+
 /// Unix time in seconds.
 pub fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)

@@ -11,7 +11,7 @@ use crate::cluster::{Capacity, Held, Holding, Ledger};
 use crate::fabric::conf_text;
 use crate::fabric::diagnostic::{Diagnostic, Place, Severity};
 use crate::fabric::hostlist::{self, Dialect};
-use crate::fabric::tree::Fabric;
+use crate::fabric::tree::{Fabric, SwitchId};
 use crate::fabric::{self, NodeNames, TopologyFile};
 use crate::nodeset::NodeSet;
 use crate::placement::Planner;
@@ -54,10 +54,14 @@ pub struct State {
     pub never_fits: Option<JobId>,
     /// Where a gang is about to start.
     pub promises: BTreeMap<JobId, Promise>,
+    /// Under which switch the components of a het job come together, and until when that binds.
+    pub het_plans: BTreeMap<JobId, (SwitchId, Time)>,
     /// When and for whom gangs wait, in words, as of their last forecasts.
     pub waits: BTreeMap<JobId, String>,
     /// Gangs that cons_tres refused on nodes that the ledger took for free, and until when they ask cons_tres.
     pub mistrusted: BTreeMap<JobId, Time>,
+    /// Jobs whose last decision took longer than the budget, and until when cons_tres decides for them.
+    pub over_budget: BTreeMap<JobId, Time>,
 }
 
 /// Where a gang is about to start, and until when that binds.
@@ -126,6 +130,7 @@ pub fn read_cluster(conf_dir: &Path) {
         state.policy = policy;
         state.feasible.clear();
         state.promises.clear();
+        state.het_plans.clear();
         state.waits.clear();
         state.refresh(lifecycle::now(), 0);
         state.rebuild_ledger();
@@ -222,6 +227,11 @@ impl State {
             .collect();
         let holding = Holding { nodes, end: job.end_time(), suspended: job.gave_cores_back() };
         self.ledger.hold(JobId(job.id()), holding);
+    }
+
+    /// The size of the fabric in words.
+    pub fn fabric_line(&self) -> String {
+        self.fabric.as_ref().map_or_else(|| "none".into(), fabric_line)
     }
 
     /// Rebuilds the ledger if an internal error left it in doubt.

@@ -13,6 +13,8 @@ mod clusters;
 mod command_line;
 mod fabrics;
 mod faults;
+mod figures;
+mod het_jobs;
 mod installs;
 mod memory;
 mod placement;

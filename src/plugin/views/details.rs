@@ -13,6 +13,11 @@ view! {
 }
 
 impl Details<'_> {
+    /// Nodes at least.
+    pub fn least_nodes(&self) -> u32 {
+        read!(self.min_nodes)
+    }
+
     /// Tasks in all; 0 if not given.
     pub fn tasks(&self) -> u32 {
         read!(self.num_tasks)

@@ -126,6 +126,15 @@ impl<'a> Job<'a> {
         Some((leaves, if seconds >= sys::NO_VAL { Time::MAX } else { seconds.into() }))
     }
 
+    /// The het job that it is a component of: the leader's number, and the nodes of all components together.
+    pub fn het_job(&self) -> Option<(u32, u32)> {
+        let id = Some(read!(self.het_job_id)).filter(|&id| id > 0)?;
+        let leader = super::find_job(id)?;
+        let components = super::jobs_of(read!(leader.het_job_list));
+        let nodes = components.iter().filter_map(|component| Some(component.details()?.least_nodes().max(1)));
+        Some((id, nodes.fold(0, u32::saturating_add)))
+    }
+
     /// Whether the job asked for `--spread-job`.
     pub fn wants_spread(&self) -> bool {
         read!(self.bit_flags) & sys::lockstep_spread_job != 0

@@ -17,7 +17,7 @@ pub use trial::TrialState;
 use super::bits::Bitmap;
 use super::sys;
 use crate::nodeset::NodeSet;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 /// Reads a field of the record behind a view.
 macro_rules! read {
@@ -123,6 +123,19 @@ impl Drop for OwnList {
         // SAFETY: made by `of_jobs`, freed here only; nobody keeps it beyond the call it was passed to.
         unsafe { sys::lockstep_list_destroy(self.0) };
     }
+}
+
+/// A Slurm list of names with values that slurmctld will free.
+pub fn own_pairs(pairs: &[(String, String)]) -> sys::List {
+    // SAFETY: makes an empty list of such pairs.
+    let list = unsafe { sys::lockstep_pairs_create() };
+    for (name, value) in pairs {
+        if let (Ok(name), Ok(value)) = (CString::new(name.as_str()), CString::new(value.as_str())) {
+            // SAFETY: the list was just made, both strings are terminated and are copied.
+            unsafe { sys::lockstep_pairs_append(list, name.as_ptr(), value.as_ptr()) };
+        }
+    }
+    list
 }
 
 /// The jobs of one of Slurm's lists, in its order. To be called as [`find_job`].

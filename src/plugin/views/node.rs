@@ -4,6 +4,7 @@ use super::{array, entries, keep, read, text, view};
 use crate::cluster::Reluctance;
 use crate::nodeset::NodeSet;
 use crate::plugin::sys;
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -81,6 +82,27 @@ impl Node<'_> {
     /// Memory in MB that jobs can have.
     pub fn memory_mb(&self) -> u64 {
         read!(self.real_memory).saturating_sub(read!(self.mem_spec_limit))
+    }
+
+    /// cons_tres's record of what is allocated on it.
+    pub fn select_info(&self) -> Option<*mut c_void> {
+        let info = read!(self.select_nodeinfo);
+        // SAFETY: the node's own record, which slurmctld makes with the node.
+        unsafe { info.as_ref() }.map(|info| info.data).filter(|data| !data.is_null())
+    }
+
+    /// How many GRES of a name are allocated on it.
+    pub fn gres_allocated(&self, name: &str) -> u64 {
+        entries::<sys::gres_state_t>(read!(self.gres_list))
+            .into_iter()
+            .filter_map(|state| {
+                // SAFETY: an entry of a node's GRES list, whose data is a node's state.
+                let (known, gres) = unsafe { (text((*state).gres_name)?, (*state).gres_data) };
+                // SAFETY: as above; NULL gives none.
+                let gres = unsafe { gres.cast::<sys::gres_node_state_t>().as_ref() }?;
+                (known == name).then_some(gres.gres_cnt_alloc)
+            })
+            .sum()
     }
 
     /// The GRES that the node has.
