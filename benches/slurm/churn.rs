@@ -1,8 +1,10 @@
 //! Churn in a real slurmctld: jobs come and go for some minutes on 512 CLOUD nodes, under stock Slurm, under stock Slurm
 //! with `--switches=1` on every gang, and under Lockstep, one after the other; and the simulator on the same jobs.
 //!
-//! `make bench-churn`, or `cargo run --release --example churn -- [--load 1.0] [--seed 1] [--minutes 4]`. Nodes have 8 GPUs,
-//! 64 CPUs and 480,000 MB; 8 nodes a leaf, 8 leaves a spine, one core above. Arrivals, sizes and run times are those of
+//! `make bench-churn`, or `cargo run --release --example churn -- [--load 1.0] [--seed 1] [--minutes 4] [--stock 1]
+//! [--widen-after 0]`; `--stock 0` leaves the stock runs out, `--widen-after 10` adds a run of Lockstep in which gangs may
+//! spread after 10 seconds of waiting. Nodes have 8 GPUs, 64 CPUs and 480,000 MB; 8 nodes a leaf, 8 leaves a spine, one core
+//! above. Arrivals, sizes and run times are those of
 //! `lockstep sim` without a trace. The driver cancels each job when its time is over. The first quarter is not counted.
 
 #[path = "../../tests/slurm/harness/mod.rs"]
@@ -25,13 +27,21 @@ const GPUS: u32 = 8;
 const WARM_UP: f64 = 0.25;
 
 fn main() {
-    let mut options = BTreeMap::from([("--load", 1.0), ("--seed", 1.0), ("--minutes", 4.0)]);
+    let mut options = BTreeMap::from([
+        ("--load", 1.0),
+        ("--seed", 1.0),
+        ("--minutes", 4.0),
+        ("--stock", 1.0),
+        ("--widen-after", 0.0),
+    ]);
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
         let value = args.next().and_then(|value| value.parse().ok());
         match (options.iter_mut().find(|(known, _)| **known == name), value) {
             (Some((_, option)), Some(value)) => *option = value,
-            _ => panic!("churn: `{name}` is none of --load, --seed and --minutes with a number"),
+            _ => panic!(
+                "churn: `{name}` is none of --load, --seed, --minutes, --stock and --widen-after with a number"
+            ),
         }
     }
     let span = options["--minutes"] * 60.0;
@@ -41,11 +51,17 @@ fn main() {
         trace.jobs.len(),
         trace.device_seconds() as f64 / (f64::from(NODES * GPUS) * span)
     );
-    let runs = [
-        ("stock topology/tree", Install::Stock, "topology/tree", false),
-        ("stock, --switches=1", Install::Stock, "topology/tree", true),
-        ("Lockstep", Install::DropIn, "topology/none", false),
-    ];
+    let mut runs = Vec::new();
+    if options["--stock"] > 0.0 {
+        runs.push(("stock topology/tree".to_string(), stock(), false));
+        runs.push(("stock, --switches=1".to_string(), stock(), true));
+    }
+    runs.push(("Lockstep".to_string(), lockstep(), false));
+    let widen_after = options["--widen-after"];
+    if widen_after > 0.0 {
+        let policy = format!("[default]\nwiden_after = '{widen_after}s'\n");
+        runs.push((format!("Lockstep, widen_after {widen_after} s"), lockstep().policy(&policy), false));
+    }
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
     table.set_header([
@@ -60,10 +76,10 @@ fn main() {
     (1..7).for_each(|column| {
         table.column_mut(column).expect("a column").set_cell_alignment(CellAlignment::Right);
     });
-    for (name, install, topology_plugin, switches) in runs {
+    for (name, setup, switches) in runs {
         println!("{name} ...");
-        let row = Run::new(install, topology_plugin).drive(&trace, span, switches).row();
-        table.add_row([vec![name.to_string()], row].concat());
+        let row = Run::new(setup).drive(&trace, span, switches).row();
+        table.add_row([vec![name], row].concat());
     }
     for (name, method) in [("simulated stock", Method::SlurmTree), ("simulated Lockstep", Method::Lockstep)] {
         let machine = Machine::regular(NODES, LEAF, SPINE, GPUS);
@@ -82,6 +98,26 @@ fn main() {
         ]);
     }
     println!("{table}");
+}
+
+fn stock() -> Setup {
+    Setup { topology_plugin: "topology/tree", ..machine(Install::Stock) }
+}
+
+fn lockstep() -> Setup {
+    machine(Install::DropIn)
+}
+
+fn machine(install: Install) -> Setup {
+    let mut setup = Setup::new(install, Nodes::Cloud(NODES as usize)).wired(LEAF as usize, SPINE as usize);
+    let spines = NODES / LEAF / SPINE;
+    let wiring = setup.topology.unwrap_or_default();
+    setup.topology = Some(format!("{wiring}SwitchName=core Switches=spine[1-{spines}]\n"));
+    (setup.cpus, setup.memory_mb, setup.gpus) = (64, 480_000, GPUS);
+    setup.extra(
+        "SlurmctldDebug=info\n\
+         SchedulerParameters=bf_interval=2,bf_resolution=1,bf_max_job_test=2000,default_queue_depth=500,batch_sched_delay=1",
+    )
 }
 
 /// The jobs that are submitted within a time.
@@ -116,18 +152,7 @@ fn now() -> f64 {
 }
 
 impl Run {
-    fn new(install: Install, topology_plugin: &'static str) -> Self {
-        let mut setup =
-            Setup::new(install, Nodes::Cloud(NODES as usize)).wired(LEAF as usize, SPINE as usize);
-        let spines = NODES / LEAF / SPINE;
-        let wiring = setup.topology.unwrap_or_default();
-        setup.topology = Some(format!("{wiring}SwitchName=core Switches=spine[1-{spines}]\n"));
-        (setup.cpus, setup.memory_mb, setup.gpus) = (64, 480_000, GPUS);
-        setup.topology_plugin = topology_plugin;
-        let setup = setup.extra(
-            "SlurmctldDebug=info\n\
-             SchedulerParameters=bf_interval=2,bf_resolution=1,bf_max_job_test=2000,default_queue_depth=500,batch_sched_delay=1",
-        );
+    fn new(setup: Setup) -> Self {
         Self { cluster: Cluster::start(setup), begin: 0.0, span: 0.0, jobs: BTreeMap::new() }
     }
 
