@@ -26,7 +26,7 @@ OURS = grep -q 'Lockstep: gangs on neighbouring nodes'
 
 CARGO_DENY_VERSION = 0.20.2
 
-.PHONY: help deps build demo test lint fuzz bench bench-churn install uninstall clean
+.PHONY: help deps build demo test lint fuzz bench bench-churn peers install uninstall clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ bench: ## the core's benchmarks
 
 bench-churn: deps ## jobs come and go in a real slurmctld: stock Slurm and Lockstep side by side, 13 minutes
 	cargo run --release --locked --example churn
+
+peers: deps ## Slurm's own test suite, on stock Slurm and on Lockstep side by side; needs expect
+	include/slurm-headers.sh $(CURDIR)/target/slurm-testsuite
+	cargo run --locked --example peers -- target/slurm-testsuite/testsuite
 
 lint: deps ## format, clippy, licences
 	cargo fmt --check

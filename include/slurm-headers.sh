@@ -3,16 +3,21 @@
 #
 # A select plugin needs headers that no package ships, so they come from the distribution's source package. The
 # machine's own apt configuration stays as it is: the source entries and their lists live in a temporary folder.
+#
+# With a folder as its argument it brings Slurm's test suite there instead.
 set -eu
 
 cd "$(dirname "$0")"
 dest=slurm-src
+suite=${1:-}
 
 version=$(dpkg-query -W -f '${source:Version}' slurmctld 2>/dev/null) || {
     echo "slurm-headers: slurmctld is not installed; run 'make deps' as root, or set SLURM_SOURCE_DIR to Slurm's source tree" >&2
     exit 1
 }
-if [ "$(cat $dest/.package-version 2>/dev/null)" = "$version" ]; then
+if [ -n "$suite" ]; then
+    [ ! -r "$suite/META" ] || exit 0
+elif [ "$(cat $dest/.package-version 2>/dev/null)" = "$version" ]; then
     echo "slurm-headers: Slurm $version is here already"
     exit 0
 fi
@@ -48,6 +53,11 @@ done <"$tmp/archives"
     exit 1
 }
 
+if [ -n "$suite" ]; then
+    mkdir -p "$suite"
+    (cd "$tmp"/source/slurm-wlm-*/ && tar -cf - testsuite META) | tar -xf - -C "$suite"
+    exit
+fi
 rm -rf $dest
 mkdir $dest
 (cd "$tmp"/source/slurm-wlm-*/ && find META slurm src -name '*.h' -o -name META | tar -cf - -T -) | tar -xf - -C $dest
