@@ -20,6 +20,9 @@ pub fn begin(form: &str) {
     if let Some(entry) = panic_switch() {
         log::error(format_args!("LOCKSTEP_TEST_PANIC={entry} is set: this slurmctld is a test"));
     }
+    if let Some(file) = floor_switch() {
+        log::error(format_args!("LOCKSTEP_TEST_FLOOR={} is set: this slurmctld is a test", file.display()));
+    }
 }
 
 /// `fini()`, in slurmctld or a client.
@@ -89,6 +92,17 @@ pub fn test_panic(entry: &str) {
 fn panic_switch() -> Option<&'static str> {
     static SWITCH: OnceCell<Option<String>> = OnceCell::new();
     SWITCH.get_or_init(|| std::env::var("LOCKSTEP_TEST_PANIC").ok()).as_deref()
+}
+
+/// Whether the file that the test-only switch `LOCKSTEP_TEST_FLOOR` names is there: then gangs get answers that took no
+/// thought, and what slurmctld still takes is its own.
+pub fn test_floor() -> bool {
+    floor_switch().is_some_and(Path::exists)
+}
+
+fn floor_switch() -> Option<&'static Path> {
+    static SWITCH: OnceCell<Option<PathBuf>> = OnceCell::new();
+    SWITCH.get_or_init(|| std::env::var_os("LOCKSTEP_TEST_FLOOR").map(PathBuf::from)).as_deref()
 }
 
 /// The folder of slurm.conf, where Slurm and Lockstep look for all other files.

@@ -285,6 +285,11 @@ impl Cluster {
         self.controller.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
+    /// slurmctld's process; none when it is stopped.
+    pub fn controller_pid(&self) -> Option<u32> {
+        self.controller.as_ref().map(Child::id)
+    }
+
     fn start_munge(&mut self) {
         let file = |name: &str| self.dir.join(name);
         // Any 32 bytes or more; this munged serves one cluster on this machine.
