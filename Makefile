@@ -26,9 +26,8 @@ OURS = grep -q 'Lockstep: gangs on neighbouring nodes'
 
 CARGO_DENY_VERSION = 0.20.2
 
-.PHONY: help deps build demo test lint fuzz bench bench-churn peers install uninstall clean
-@@@.PHONY: help deps build demo test lint fuzz bench bench-churn bench-scale install uninstall clean
-&&&
+.PHONY: help deps build demo test lint fuzz bench bench-churn bench-scale peers install uninstall clean
+
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -56,12 +55,13 @@ bench: ## the core's benchmarks
 bench-churn: deps ## jobs come and go in a real slurmctld: stock Slurm and Lockstep side by side, 13 minutes
 	cargo run --release --locked --example churn
 
+bench-scale: deps ## 10,240 nodes and 500 gangs in a real slurmctld: stock Slurm, Lockstep, and slurmctld's own part, 12 minutes
+	cargo run --release --locked --example scale
+
 peers: deps ## Slurm's own test suite, on stock Slurm and on Lockstep side by side; needs expect
 	include/slurm-headers.sh $(CURDIR)/target/slurm-testsuite
 	cargo run --locked --example peers -- target/slurm-testsuite/testsuite
-@@@bench-scale: deps ## 10,240 nodes and 500 gangs in a real slurmctld: stock Slurm, Lockstep, and slurmctld's own part, 12 minutes
-	cargo run --release --locked --example scale
-&&&
+
 lint: deps ## format, clippy, licences
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings

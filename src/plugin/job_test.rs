@@ -106,7 +106,7 @@ impl<'a> Call<'a> {
             &ENTRY,
             sys::SLURM_ERROR,
             || {
-                lifecycle::test_panic("job_test");
+                lifecycle::test_entry("job_test");
                 let code = self.decide();
                 if let Some((job, ..)) = &self.job {
                     let ours = self.began.elapsed().saturating_sub(self.in_inner.get());

@@ -10,19 +10,14 @@ use once_cell::sync::OnceCell;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// `init()` in slurmctld, in the form that the file's name tells.
 pub fn begin(form: &str) {
     let slurm = delegate::version_text(sys::SLURM_VERSION_NUMBER);
     let version = env!("CARGO_PKG_VERSION");
     log::info(format_args!("{version} ({form}) over select/cons_tres of Slurm {slurm}"));
-    if let Some(entry) = panic_switch() {
-        log::error(format_args!("LOCKSTEP_TEST_PANIC={entry} is set: this slurmctld is a test"));
-    }
-    if let Some(file) = floor_switch() {
-        log::error(format_args!("LOCKSTEP_TEST_FLOOR={} is set: this slurmctld is a test", file.display()));
-    }
+    say_switches();
 }
 
 /// `fini()`, in slurmctld or a client.
@@ -84,25 +79,49 @@ pub fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 
-/// Panics if the test-only switch `LOCKSTEP_TEST_PANIC` names this entry point.
-pub fn test_panic(entry: &str) {
-    assert!(panic_switch() != Some(entry), "LOCKSTEP_TEST_PANIC={entry}");
+/// Switches for tests, read from slurmctld's environment once. Each that is set is an error line at the start.
+struct Switches {
+    /// `LOCKSTEP_TEST_PANIC`: the entry point that panics.
+    panic: Option<String>,
+    /// `LOCKSTEP_TEST_SLOW`: milliseconds that each decision takes longer.
+    slow: Option<u64>,
+    /// `LOCKSTEP_TEST_FLOOR`: while this file is there, gangs get answers that took no thought, and what slurmctld still
+    /// takes is its own.
+    floor: Option<PathBuf>,
 }
 
-fn panic_switch() -> Option<&'static str> {
-    static SWITCH: OnceCell<Option<String>> = OnceCell::new();
-    SWITCH.get_or_init(|| std::env::var("LOCKSTEP_TEST_PANIC").ok()).as_deref()
+fn switches() -> &'static Switches {
+    static SWITCHES: OnceCell<Switches> = OnceCell::new();
+    SWITCHES.get_or_init(|| Switches {
+        panic: std::env::var("LOCKSTEP_TEST_PANIC").ok(),
+        slow: std::env::var("LOCKSTEP_TEST_SLOW").ok().and_then(|millis| millis.parse().ok()),
+        floor: std::env::var_os("LOCKSTEP_TEST_FLOOR").map(PathBuf::from),
+    })
 }
 
-/// Whether the file that the test-only switch `LOCKSTEP_TEST_FLOOR` names is there: then gangs get answers that took no
-/// thought, and what slurmctld still takes is its own.
+fn say_switches() {
+    let Switches { panic, slow, floor } = switches();
+    let floor = floor.as_ref().map(|file| file.display().to_string());
+    let slow = slow.map(|millis| millis.to_string());
+    for (name, value) in [("PANIC", panic), ("SLOW", &slow), ("FLOOR", &floor)] {
+        if let Some(value) = value {
+            log::error(format_args!("LOCKSTEP_TEST_{name}={value} is set: this slurmctld is a test"));
+        }
+    }
+}
+
+/// Panics, or takes its time, if a test wants this entry point to.
+pub fn test_entry(entry: &str) {
+    let switches = switches();
+    assert!(switches.panic.as_deref() != Some(entry), "LOCKSTEP_TEST_PANIC={entry}");
+    if let Some(millis) = switches.slow {
+        std::thread::sleep(Duration::from_millis(millis));
+    }
+}
+
+/// Whether gangs get answers that took no thought.
 pub fn test_floor() -> bool {
-    floor_switch().is_some_and(Path::exists)
-}
-
-fn floor_switch() -> Option<&'static Path> {
-    static SWITCH: OnceCell<Option<PathBuf>> = OnceCell::new();
-    SWITCH.get_or_init(|| std::env::var_os("LOCKSTEP_TEST_FLOOR").map(PathBuf::from)).as_deref()
+    switches().floor.as_deref().is_some_and(Path::exists)
 }
 
 /// The folder of slurm.conf, where Slurm and Lockstep look for all other files.

@@ -19,3 +19,16 @@ fn a_panic_in_job_test_becomes_a_pass_through() {
     let counted = cluster.logged(&["lockstep: calls decided: 0 placed"]).pop().unwrap();
     assert!(!counted.contains(" 0 internal errors"), "{counted}");
 }
+
+#[test]
+fn a_job_whose_decision_takes_too_long_is_slurms() {
+    let setup = Setup::new(Install::DropIn, Nodes::Cloud(8)).wired(4, 2).env("LOCKSTEP_TEST_SLOW", "300");
+    let cluster = Cluster::start(setup);
+    let gang = cluster.submit(600, &["-N2", "--exclusive"]);
+    cluster.wait("the gang has its nodes", |c| c.job(gang).holds_nodes());
+    assert_eq!(
+        cluster.logged(&["JobId=1: the decision took", "cons_tres decides for it for 10 minutes"]).len(),
+        1
+    );
+    assert_eq!(cluster.logged(&["goes to cons_tres unchanged: a decision that takes too long"]).len(), 1);
+}
