@@ -33,7 +33,7 @@ const OVER_BUDGET_SECONDS: Time = 600;
 
 /// Takes note of how long a call kept slurmctld's locks outside of cons_tres.
 pub fn note_time(job: JobId, took: Duration) {
-    if took > BUDGET {
+    if took > BUDGET && !is_over_budget(job) {
         let now = lifecycle::now();
         log::error(format_args!(
             "JobId={}: the decision took {} ms; cons_tres decides for it for {} minutes",
