@@ -3,7 +3,7 @@
 use crate::nodeset::NodeSet;
 
 /// A job's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u32);
 
 /// Unix time in seconds.

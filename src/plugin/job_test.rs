@@ -18,7 +18,7 @@ use super::demand::Demand;
 use super::gang::{Gang, Never};
 use super::guard::{self, Entry};
 use super::views::{Details, Job, OwnList, TrialState};
-use super::{lifecycle, log, remarks, sys, views};
+use super::{lifecycle, log, remarks, state, sys, views};
 use crate::nodeset::NodeSet;
 use crate::placement::victims::{Candidate, lost_work};
 use crate::policy::Mode;
@@ -204,6 +204,7 @@ impl<'a> Call<'a> {
         self.restore(&node);
         if self.ask(Arguments { preemptees: NOBODY, ..self.raw }) == SUCCESS {
             counters::count(Outcome::PlacedSingle);
+            self.note_submission(1);
             return Some(SUCCESS);
         }
         counters::count(Outcome::BrokenPromise);
@@ -233,6 +234,7 @@ impl<'a> Call<'a> {
         if decisions::is_known_feasible(fingerprint) || self.ask_as_it_came() == SUCCESS {
             decisions::remember_feasible(fingerprint);
             counters::count(Outcome::Feasible);
+            self.note_submission(1);
             return Some(SUCCESS);
         }
         self.restore(&self.permitted);
@@ -263,6 +265,7 @@ impl<'a> Call<'a> {
             return sys::SLURM_ERROR;
         }
         counters::count(Outcome::Feasible);
+        self.note_submission(gang.even.nodes);
         let domains = decisions::domains(gang, &self.permitted, TRIALS);
         if decisions::is_known_feasible(gang.fingerprint()) {
             if let Some(domain) = domains.first() {
@@ -316,6 +319,7 @@ impl<'a> Call<'a> {
                     code = self.trial(&placement.nodes, [count; 3], NOBODY);
                     if code == SUCCESS {
                         counters::count(Outcome::Placed);
+                        self.note_submission(count);
                         self.remark(|job| remarks::placed(job, &placement));
                         decisions::promise(gang, placement);
                         return SUCCESS;
@@ -347,6 +351,12 @@ impl<'a> Call<'a> {
             _ => remarks::nothing_to_say(job),
         });
         code
+    }
+
+    fn note_submission(&self, nodes: u32) {
+        if let Some((job, ..)) = &self.job {
+            state::with(|state| state.note_submission(JobId(job.id()), nodes, job.time_limit()));
+        }
     }
 
     fn remark(&self, remark: impl FnOnce(&Job)) {

@@ -15,7 +15,7 @@ use crate::fabric::tree::{Fabric, SwitchId};
 use crate::fabric::{self, NodeNames, TopologyFile};
 use crate::nodeset::NodeSet;
 use crate::placement::Planner;
-use crate::placement::mix::Mix;
+use crate::placement::mix::{History, Mix};
 use crate::placement::verdict::Placement;
 use crate::policy::Policy;
 use crate::request::{JobId, Time};
@@ -29,6 +29,11 @@ use std::time::Instant;
 const FINDINGS_LOGGED: usize = 5;
 /// How old what the ledger knows of capacities and job ends may be: slurmctld tells neither.
 pub const REFRESH_SECONDS: Time = 10;
+
+/// How often the mix is learnt anew.
+const LEARN_SECONDS: Time = 300;
+/// What a gang without a time limit counts for, in seconds.
+const UNLIMITED: Time = 24 * 3600;
 
 /// All that Lockstep knows.
 #[derive(Default)]
@@ -46,6 +51,11 @@ pub struct State {
     refreshed: Time,
     /// The placement engine with its buffers.
     pub planner: Planner,
+    /// The jobs that were submitted, from which the mix to keep room for is learnt where the site names none.
+    history: History,
+    mix_learnt: Time,
+    /// The job that was entered last: slurmctld asks several times over whether one could run.
+    last_submitted: JobId,
     /// GRES by number.
     pub kinds: GresKinds,
     /// Requests that cons_tres found feasible under this configuration, by hash.
@@ -113,6 +123,7 @@ pub fn read_cluster(conf_dir: &Path) {
                 let unchanged = state.fabric.as_ref() == Some(&fabric);
                 state.say(fabric_line(&fabric), unchanged, started, &reading.diagnostics);
                 state.planner = Planner::new(&fabric, policy.mix.as_ref().unwrap_or(&Mix::default()));
+                state.mix_learnt = 0;
                 state.fabric = Some(fabric);
             }
             None => {
@@ -134,6 +145,8 @@ pub fn read_cluster(conf_dir: &Path) {
         state.waits.clear();
         state.refresh(lifecycle::now(), 0);
         state.rebuild_ledger();
+        state.rebuild_history();
+        state.learn_mix(lifecycle::now());
     });
 }
 
@@ -246,6 +259,46 @@ impl State {
         self.ledger.release_all();
         for job in views::jobs().iter().filter(|job| job.holds_nodes()) {
             self.hold(job);
+        }
+    }
+
+    /// The history as slurmctld's job records tell it.
+    fn rebuild_history(&mut self) {
+        self.history = History::default();
+        let mut jobs: Vec<_> = views::jobs()
+            .iter()
+            .filter_map(|job| {
+                let details = job.details()?;
+                Some((details.waiting_since(), JobId(job.id()), details.least_nodes(), job.time_limit()))
+            })
+            .collect();
+        jobs.sort_unstable();
+        self.last_submitted = JobId(0);
+        for (when, job, nodes, seconds) in jobs {
+            self.history.record(when, nodes.max(1), seconds.unwrap_or(UNLIMITED));
+            self.last_submitted = job;
+        }
+    }
+
+    /// Takes note of a job that was submitted: how many nodes it wants, and for how long.
+    pub fn note_submission(&mut self, job: JobId, nodes: u32, seconds: Option<Time>) {
+        if job <= self.last_submitted {
+            return;
+        }
+        self.last_submitted = job;
+        let now = lifecycle::now();
+        self.history.record(now, nodes, seconds.unwrap_or(UNLIMITED));
+        self.learn_mix(now);
+    }
+
+    /// Keeps room for gangs like those that were submitted, as of every few minutes.
+    fn learn_mix(&mut self, now: Time) {
+        if self.policy.mix.is_some() || now < self.mix_learnt + LEARN_SECONDS {
+            return;
+        }
+        if let (Some(fabric), Some(mix)) = (&self.fabric, self.history.mix()) {
+            self.planner.set_mix(fabric, &mix);
+            self.mix_learnt = now;
         }
     }
 

@@ -140,6 +140,11 @@ impl<'a> Job<'a> {
         read!(self.bit_flags) & sys::lockstep_spread_job != 0
     }
 
+    /// Its time limit in seconds; none if it has none of its own.
+    pub fn time_limit(&self) -> Option<Time> {
+        Some(read!(self.time_limit)).filter(|&minutes| minutes < sys::NO_VAL).map(|m| Time::from(m) * 60)
+    }
+
     /// How many nodes it has.
     pub fn node_count(&self) -> usize {
         read!(self.node_cnt) as usize
