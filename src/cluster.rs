@@ -95,6 +95,8 @@ pub struct Ledger {
     /// How many nodes are given away how gladly.
     reluctances: BTreeMap<Reluctance, usize>,
     epoch: u64,
+    /// How often any node's capacity changed.
+    capacity_changes: u64,
     /// The nodes of the last changes, one an epoch.
     changed: VecDeque<NodeId>,
 }
@@ -141,6 +143,7 @@ impl Ledger {
             && entry.capacity != capacity
         {
             entry.capacity = capacity;
+            self.capacity_changes += 1;
             self.touch(node);
         }
     }
@@ -337,7 +340,7 @@ impl Ledger {
     }
 
     /// Keeps only nodes that could give the share when empty.
-    pub fn keep_capable(&self, share: &Share, nodes: &mut NodeSet) {
+    fn keep_capable(&self, share: &Share, nodes: &mut NodeSet) {
         for node in 0..nodes.size() as NodeId {
             if nodes.contains(node) && !self.capable(node, share) {
                 nodes.remove(node);
@@ -390,6 +393,41 @@ impl Ledger {
                 let held = staying().map(|(_, held)| count(&held.gres, kind)).fold(0, u64::saturating_add);
                 held.saturating_add(asked) <= count(&entry.capacity.gres, kind)
             })
+    }
+}
+
+/// The nodes that could give a share when empty, remembered for the shares asked last: capacities change seldom, and a
+/// scheduler asks for the same share again and again.
+#[derive(Clone, Debug, Default)]
+pub struct Capable {
+    known: Vec<(Share, u64, NodeSet)>,
+}
+
+/// How many shares are remembered.
+const SHARES: usize = 16;
+
+impl Capable {
+    /// The nodes of the ledger that could give a share when empty.
+    pub fn of(&mut self, ledger: &Ledger, share: &Share) -> &NodeSet {
+        let is_known = |(known, changes, _): &(Share, u64, NodeSet)| {
+            known == share && *changes == ledger.capacity_changes
+        };
+        let found = self.known.iter().position(is_known).map(|at| self.known.remove(at));
+        let entry = found.unwrap_or_else(|| {
+            self.known.retain(|(known, ..)| known != share);
+            self.known.truncate(SHARES - 1);
+            let mut nodes = NodeSet::full(ledger.nodes.len());
+            ledger.keep_capable(share, &mut nodes);
+            (share.clone(), ledger.capacity_changes, nodes)
+        });
+        // The one asked last comes first, so the last is the one to forget.
+        self.known.insert(0, entry);
+        &self.known[0].2
+    }
+
+    /// Forgets all: for another ledger.
+    pub fn clear(&mut self) {
+        self.known.clear();
     }
 }
 

@@ -92,3 +92,31 @@ fn slots_are_gpus_or_cpus_and_changes_are_told() {
     assert!(ledger.changed_since(before).is_none());
     assert!(ledger.changed_since(ledger.epoch()).unwrap().next().is_none());
 }
+
+#[test]
+fn who_could_give_a_share_is_remembered_until_a_capacity_changes() {
+    let mut ledger = Ledger::new(3);
+    let has = |cpus| Capacity { cpus, ..Capacity::default() };
+    (0..3).for_each(|node| ledger.set_capacity(node, has(4 + node)));
+    let share = |cpus| Share { whole_node: false, cpus, memory: Memory::Megabytes(0), gres: vec![] };
+    let mut capable = Capable::default();
+    let mut nodes = |ledger: &Ledger, cpus| capable.of(ledger, &share(cpus)).iter().collect::<Vec<_>>();
+    assert_eq!(nodes(&ledger, 5), [1, 2]);
+    assert_eq!(nodes(&ledger, 6), [2]);
+    assert_eq!(nodes(&ledger, 5), [1, 2]);
+    ledger.set_capacity(0, has(8));
+    assert_eq!(nodes(&ledger, 5), [0, 1, 2]);
+    // More shares than are remembered.
+    (0..40).for_each(|cpus| {
+        assert_eq!(
+            nodes(&ledger, cpus).len(),
+            if cpus < 6 {
+                3
+            } else if cpus == 6 {
+                2
+            } else {
+                usize::from(cpus < 9)
+            }
+        )
+    });
+}

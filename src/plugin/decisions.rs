@@ -417,16 +417,14 @@ impl State {
         now: Time,
     ) -> Option<NodeSet> {
         let (leader, all_nodes) = het?;
-        let Self { fabric, planner, ledger, het_plans, .. } = self;
+        let Self { fabric, planner, ledger, capable, het_plans, .. } = self;
         let fabric = fabric.as_ref()?;
         het_plans.retain(|_, (_, until)| *until > now);
         let domain = match het_plans.get(&leader) {
             Some(&(domain, _)) => domain,
             None => {
                 let whole = Request::new(all_nodes, request.share.clone());
-                let mut capable = fabric.listed().clone();
-                ledger.keep_capable(&whole.share, &mut capable);
-                let home = planner.home(fabric, &capable, &whole)?;
+                let home = planner.home(fabric, capable.of(ledger, &whole.share), &whole)?;
                 let forecast = planner.forecast(fabric, ledger, nodes, &home, &whole, now)?;
                 let domain = forecast.placement.domain;
                 het_plans.insert(leader, (domain, now + PROMISE_SECONDS));

@@ -142,8 +142,8 @@ impl State {
         }
         let could = |state: &mut Self, nodes: u32| {
             let (even, _) = demand.shares(nodes, &mut state.kinds);
-            let capable = demand.configured.iter().filter(|&node| state.ledger.capable(node, &even));
-            capable.take(nodes as usize).count() == nodes as usize
+            let capable = state.capable.of(&state.ledger, &even);
+            capable.count_common(&demand.configured) >= nodes as usize
         };
         let least = demand.fewest_by_tasks().max(required);
         if least <= 1 && could(self, 1) {
@@ -186,7 +186,7 @@ impl State {
         let floor = (floor != even).then(|| request(floor));
         let even = request(even);
         let mut eligible = demand.configured.clone();
-        self.ledger.keep_capable(&floor.as_ref().unwrap_or(&even).share, &mut eligible);
+        eligible.intersect_with(self.capable.of(&self.ledger, &floor.as_ref().unwrap_or(&even).share));
         let mode = terms.rule.mode;
         let mut gang = Gang {
             job: demand.job,

@@ -7,7 +7,7 @@ use super::counters::{self, Outcome};
 use super::gres_kinds::GresKinds;
 use super::views::{self, Job};
 use super::{lifecycle, log, sys};
-use crate::cluster::{Capacity, Held, Holding, Ledger};
+use crate::cluster::{Capable, Capacity, Held, Holding, Ledger};
 use crate::fabric::conf_text;
 use crate::fabric::diagnostic::{Diagnostic, Place, Severity};
 use crate::fabric::hostlist::{self, Dialect};
@@ -47,6 +47,8 @@ pub struct State {
     said: String,
     /// Who holds what.
     pub ledger: Ledger,
+    /// Which nodes could give what.
+    pub capable: Capable,
     ledger_doubtful: bool,
     refreshed: Time,
     /// The placement engine with its buffers.
@@ -135,6 +137,7 @@ pub fn read_cluster(conf_dir: &Path) {
             }
         }
         state.ledger = Ledger::new(names.size());
+        state.capable.clear();
         let gpu = state.kinds.number("gpu", None);
         state.ledger.set_slot_kind(gpu);
         state.names = names;
