@@ -12,11 +12,11 @@
 use super::bits::Bitmap;
 use super::counters::{self, Outcome, PassThrough};
 use super::decisions;
-use super::decisions::Single;
 use super::delegate::Inner;
 use super::demand::Demand;
 use super::gang::{Gang, Never};
 use super::guard::{self, Entry};
+use super::single::Single;
 use super::views::{Details, Job, OwnList, TrialState};
 use super::{lifecycle, log, remarks, state, sys, views};
 use crate::nodeset::NodeSet;

@@ -26,6 +26,7 @@ mod job_test;
 mod lifecycle;
 mod log;
 mod remarks;
+mod single;
 mod state;
 mod sys;
 mod views;
