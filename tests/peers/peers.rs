@@ -33,6 +33,8 @@ const TESTS: &[(&str, &[u32])] = &[
     ("40", &[1, 2, 3, 4, 5, 6]),
 ];
 const PATIENCE: Duration = Duration::from_secs(180);
+/// How much of what a failed test said is shown.
+const LINES_SHOWN: usize = 20;
 
 /// How a test ended, the better the less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +111,12 @@ fn run(install: Install, suite: &Path, tests: &[String]) -> Vec<Result> {
         .map(|test| {
             let result = one(&cluster, &folder.join("expect"), test);
             eprintln!("{install:?}: {test} {result}");
+            if result > Result::Skipped {
+                let said = std::fs::read(cluster.path(&format!("test{test}.out"))).unwrap_or_default();
+                let said = String::from_utf8_lossy(&said);
+                let from = said.lines().count().saturating_sub(LINES_SHOWN);
+                said.lines().skip(from).for_each(|line| eprintln!("    {line}"));
+            }
             result
         })
         .collect()
