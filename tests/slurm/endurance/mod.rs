@@ -2,4 +2,5 @@
 //! small jobs never stop coming, and thousands of jobs go by.
 
 mod crashes;
+mod rewiring;
 mod traffic;
