@@ -2,5 +2,6 @@
 //! small jobs never stop coming, and thousands of jobs go by.
 
 mod crashes;
+mod lost_nodes;
 mod rewiring;
 mod traffic;
