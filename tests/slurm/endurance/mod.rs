@@ -4,4 +4,5 @@
 mod crashes;
 mod lost_nodes;
 mod rewiring;
+mod starvation;
 mod traffic;
