@@ -2,6 +2,7 @@
 //! small jobs never stop coming, and thousands of jobs go by.
 
 mod crashes;
+mod growth;
 mod lost_nodes;
 mod rewiring;
 mod starvation;
