@@ -11,6 +11,7 @@ mod churn;
 mod clusters;
 #[cfg(feature = "cli")]
 mod command_line;
+mod endurance;
 mod fabrics;
 mod faults;
 mod figures;

@@ -334,9 +334,20 @@ impl Cluster {
     /// Stops the slurmds; the jobs run on.
     pub fn stop_slurmds(&mut self) {
         for mut child in self.slurmds.drain(..) {
+            if !matches!(child.try_wait(), Ok(None)) {
+                continue; // It was killed, and its pid may be somebody else's.
+            }
             kill(pid(&child), Signal::SIGTERM).unwrap();
             child.wait().unwrap();
         }
+    }
+
+    /// Kills the slurmd of a node, `n1` for the first; its steps and jobs run on.
+    pub fn kill_slurmd(&mut self, node: &str) {
+        let number: usize = node.trim_start_matches('n').parse().unwrap();
+        let slurmd = &mut self.slurmds[number - 1];
+        kill(pid(slurmd), Signal::SIGKILL).unwrap();
+        slurmd.wait().unwrap();
     }
 
     fn start_slurmd(&self, node: usize) -> Child {
