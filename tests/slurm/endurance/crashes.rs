@@ -132,6 +132,8 @@ fn twenty_kills_in_the_middle_of_churn_lose_and_move_nothing_that_was_saved() {
     println!("{KILLS} kills, jobs times kills: {met:?}");
     assert!(met.saved > 10 * KILLS && met.running > 2 * KILLS, "hardly anything was saved: {met:?}");
     assert!(met.started > 2 * KILLS, "hardly anything started: {met:?}");
-    traffic::check_all_is_given_back(&cluster, LEAF);
+    traffic::cancel_all(&cluster);
+    traffic::free_forgotten_nodes(&cluster);
+    traffic::check_gangs_fill_the_machine(&cluster, LEAF);
     traffic::check_log(&cluster);
 }

@@ -27,8 +27,11 @@ fn a_gang_that_loses_a_node_starts_again_whole_and_its_neighbour_runs_on() {
 
     // Two healthy nodes are free on its old leaf and two on the blocker's: more than it has, and no leaf.
     cluster.slurm("scontrol", &["update", &format!("JobId={lost}"), "StartTime=now+1"]);
-    cluster.wait("the scheduler has looked at it", |c| c.job(lost).reason.starts_with("lockstep: "));
-    assert!(cluster.job(lost).nodes.is_empty(), "{:?}", cluster.job(lost));
+    cluster.wait("the scheduler has looked at it", |c| {
+        let job = c.job(lost);
+        assert!(job.nodes.is_empty(), "starts on what is left: {job:?}");
+        job.reason.starts_with("lockstep: ")
+    });
     cluster.slurm("scancel", &[&blocker.to_string()]);
     cluster.wait_state(lost, "RUNNING");
     let again = cluster.job(lost);
