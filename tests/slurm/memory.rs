@@ -65,9 +65,6 @@ fn nothing_leaks_in_a_slurmctld_that_runs_200_jobs() {
     for id in [steady, suspended, shrunk] {
         cluster.wait_state(id, "RUNNING");
     }
-    cluster.submit(0, &["--array=1-100", "-N1", "--gpus=1", "--time=9"]);
-    cluster.submit(0, &["--array=1-60", "-N2", "--gpus-per-node=7", "--time=9"]);
-    cluster.submit(0, &["--array=1-36", "-N4", "--gpus-per-node=4", "--time=9"]);
     cluster.slurm("scontrol", &["suspend", &suspended.to_string()]);
     cluster.slurm("scontrol", &["resume", &suspended.to_string()]);
     cluster.slurm("scontrol", &["update", &format!("JobId={shrunk}"), "NumNodes=2"]);
@@ -79,6 +76,10 @@ fn nothing_leaks_in_a_slurmctld_that_runs_200_jobs() {
     cluster.slurm("scontrol", &["update", "NodeName=n8", "State=RESUME"]);
     cluster.slurm("scancel", &[&suspended.to_string()]);
     cluster.slurm("scontrol", &["requeuehold", &shrunk.to_string()]);
+    // Only now: a launch that meets a reconfigure can get lost on its way to a slurmd, and the job then runs to its limit.
+    cluster.submit(0, &["--array=1-100", "-N1", "--gpus=1", "--time=9"]);
+    cluster.submit(0, &["--array=1-60", "-N2", "--gpus-per-node=7", "--time=9"]);
+    cluster.submit(0, &["--array=1-36", "-N4", "--gpus-per-node=4", "--time=9"]);
     let arrays =
         |c: &Cluster| c.jobs().iter().filter(|job| job.id.contains('_') && job.is("COMPLETED")).count();
     cluster.wait_for(std::time::Duration::from_secs(900), "the arrays are done", |c| arrays(c) == 196);
