@@ -23,4 +23,5 @@ pub mod policy;
 pub mod request;
 #[cfg(feature = "cli")]
 pub mod simulator;
+pub mod site;
 pub mod slurm_conf;

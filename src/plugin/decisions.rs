@@ -3,18 +3,17 @@
 //! Each question takes the lock of [`super::state`] for one step; between two of them cons_tres may be asked.
 
 use super::counters::{self, Outcome};
-use super::gang::{Allowed, Gang};
-use super::state::{Promise, State, with};
+use super::state::{Promise, REFRESH_SECONDS, State, with};
 use super::{lifecycle, log};
-use crate::cluster::Ledger;
 use crate::fabric::tree::SwitchId;
 use crate::nodeset::NodeSet;
 use crate::placement::verdict::{Placement, Refusal};
 use crate::placement::victims::Candidate;
-use crate::placement::{Planner, domain_nodes, fewest_leaves, fullest_domains, leaves_used};
+use crate::placement::{domain_nodes, fewest_leaves, fullest_domains, leaves_used};
 use crate::request::{JobId, Request, Time};
+use crate::site::demand::Demand;
+use crate::site::{Forecast, Gang, PassThrough, Site};
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 /// How long a promise binds, and how long a gang whose promise broke asks cons_tres instead.
@@ -52,7 +51,27 @@ pub fn is_over_budget(job: JobId) -> bool {
 
 /// Whether there is a fabric to place gangs on.
 pub fn has_fabric() -> bool {
-    with(|state| state.fabric.is_some())
+    with(|state| state.site.fabric.is_some())
+}
+
+/// What a job demands as a gang.
+///
+/// # Errors
+/// Why it is none, or not Lockstep's to place.
+pub fn gang(demand: &Demand) -> Result<Gang, PassThrough> {
+    with(|state| {
+        let now = lifecycle::now();
+        state.refresh(now, REFRESH_SECONDS);
+        state.settle_doubt();
+        match state.site.gang(demand, now) {
+            // A capacity that slurmctld learnt since the last look may be what is missing.
+            Ok(Gang { places: Err(_), .. }) | Err(PassThrough::OnlyPreferred) => {
+                state.refresh(now, 1);
+                state.site.gang(demand, now)
+            }
+            gang => gang,
+        }
+    })
 }
 
 /// A node set for a gang, or why it waits.
@@ -68,7 +87,6 @@ pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<
         if let Some(near) = state.near(gang.het, &gang.even, &permitted, now) {
             permitted = near;
         }
-        let Some(fabric) = &state.fabric else { return Err(gang.never()) };
         if let Some(promise) = state.promises.get(&gang.job)
             && promise.until > now
             && promise.still_serves(gang, &permitted)
@@ -76,22 +94,12 @@ pub fn propose(gang: &Gang, permitted: &NodeSet, refused: &[NodeSet]) -> Result<
         {
             let nodes = &promise.placement.nodes;
             let free =
-                |request: &Request| nodes.iter().all(|node| state.ledger.has_free(node, &request.share));
+                |request: &Request| nodes.iter().all(|node| state.site.ledger.has_free(node, &request.share));
             if gang.requests().any(free) {
                 return Ok(promise.placement.clone());
             }
         }
-        let mut first_refusal = None;
-        for Allowed { home, .. } in gang.places().iter().filter(|allowed| allowed.from <= now) {
-            for request in gang.requests() {
-                let usable = usable(&mut state.planner, &state.ledger, gang, &permitted, request);
-                match state.planner.place(fabric, &state.ledger, &usable, home, request, refused) {
-                    Ok(placement) => return Ok(placement.clone()),
-                    Err(refusal) => first_refusal = first_refusal.or(Some(refusal)),
-                }
-            }
-        }
-        Err(first_refusal.unwrap_or_else(|| gang.never()))
+        state.site.place(gang, &permitted, refused, now)
     })
 }
 
@@ -134,7 +142,6 @@ pub fn evict(
     candidates: &[Candidate],
 ) -> Option<(Placement, BTreeSet<JobId>)> {
     with(|state| {
-        let (fabric, home) = (state.fabric.as_ref()?, gang.home()?);
         let now = lifecycle::now();
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
@@ -145,11 +152,12 @@ pub fn evict(
             && promise.until > now
             && promise.still_serves(gang, &nodes)
         {
-            let in_the_way = promise.placement.nodes.iter().flat_map(|node| state.ledger.holders(node));
+            let in_the_way = promise.placement.nodes.iter().flat_map(|node| state.site.ledger.holders(node));
             let victims = in_the_way.filter(|job| known.contains(job)).collect();
             return Some((promise.placement.clone(), victims));
         }
-        let State { planner, ledger, .. } = state;
+        let Site { fabric: Some(fabric), planner, ledger, .. } = &mut state.site else { return None };
+        let home = gang.home()?;
         let eviction = planner.victims(fabric, ledger, &nodes, home, &gang.even, candidates)?;
         Some((eviction.placement, eviction.victims.into_iter().collect()))
     })
@@ -163,63 +171,25 @@ pub fn promise_broken(gang: &Gang) {
     });
 }
 
-/// When and where a gang would start.
-pub struct Forecast {
-    /// Now or later.
-    pub start: Time,
-    /// Exactly the gang's nodes.
-    pub placement: Placement,
-    /// CPUs in all.
-    pub total_cpus: u32,
-    /// Why it does not start now; none if it does.
-    pub refusal: Option<Refusal>,
-    /// All permitted nodes of the domain, if the ledger's word does not count for this gang at present.
-    pub ask_inside: Option<NodeSet>,
-}
-
 /// Whether it is news that no domain could ever hold this gang: slurmctld asks several times over.
 pub fn is_news_that_it_never_fits(gang: &Gang) -> bool {
     with(|state| state.never_fits.replace(gang.job) != Some(gang.job))
 }
 
-/// Forecasts a gang's start; none if the permitted nodes never suffice.
-pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast> {
+/// Forecasts a gang's start; none if the permitted nodes never suffice. With it, where cons_tres must be asked because the
+/// ledger's word does not count for this gang at present: all permitted nodes of the domain.
+pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<(Forecast, Option<NodeSet>)> {
     with(|state| {
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
         if let Some(near) = state.near(gang.het, &gang.even, &nodes, now) {
             nodes = near;
         }
-        let fabric = state.fabric.as_ref()?;
-        let mut best: Option<(Time, Placement, &Request)> = None;
-        let mut first_refusal = None;
-        for Allowed { home, from } in gang.places() {
-            for request in gang.requests() {
-                if best.as_ref().is_some_and(|(best, ..)| *best <= *from) {
-                    continue;
-                }
-                let found = state.planner.forecast(fabric, &state.ledger, &nodes, home, request, now);
-                let Some(found) = found else { continue };
-                let start = found.start.max(*from);
-                if start > now {
-                    first_refusal = first_refusal.or(found.refusal);
-                }
-                if best.as_ref().is_none_or(|(best, ..)| start < *best) {
-                    best = Some((start, found.placement.clone(), request));
-                }
-            }
-        }
-        let (start, placement, request) = best?;
-        let whole = placement.nodes.iter().map(|node| state.ledger.cpus(node)).fold(0, u32::saturating_add);
-        let shares = (placement.nodes.count() as u32).saturating_mul(request.share.cpus);
+        let forecast = state.site.forecast(gang, &nodes, now)?;
         let mistrusted = state.mistrusted.get(&gang.job).is_some_and(|&until| until > now);
-        Some(Forecast {
-            start,
-            refusal: first_refusal.filter(|_| start > now),
-            total_cpus: if request.share.whole_node { whole } else { shares },
-            ask_inside: mistrusted.then(|| domain_nodes(fabric, placement.domain, &nodes)),
-            placement,
-        })
+        let fabric = state.site.fabric.as_ref()?;
+        let ask_inside = mistrusted.then(|| domain_nodes(fabric, forecast.placement.domain, &nodes));
+        Some((forecast, ask_inside))
     })
 }
 
@@ -227,10 +197,10 @@ pub fn forecast(gang: &Gang, permitted: &NodeSet, now: Time) -> Option<Forecast>
 /// where cons_tres may look for victims.
 pub fn domains(gang: &Gang, permitted: &NodeSet, most: usize) -> Vec<NodeSet> {
     with(|state| {
-        let (Some(fabric), Some(home)) = (&state.fabric, gang.home()) else { return Vec::new() };
-        let usable = usable(&mut state.planner, &state.ledger, gang, permitted, &gang.even);
+        let usable = state.site.usable(gang, permitted, &gang.even, lifecycle::now());
         let mut nodes = permitted.clone();
         nodes.intersect_with(&gang.eligible);
+        let (Some(fabric), Some(home)) = (&state.site.fabric, gang.home()) else { return Vec::new() };
         let domains = fullest_domains(fabric, &usable, home);
         domains
             .into_iter()
@@ -259,7 +229,7 @@ pub fn remember_feasible(fingerprint: u64) {
 /// What stock Slurm did with a gang, held against what Lockstep would have done: for a site that only observes.
 pub fn compare(gang: &Gang, stock: Option<&NodeSet>, ours: &Result<Placement, Refusal>) {
     with(|state| {
-        let (Some(fabric), Some(home)) = (&state.fabric, gang.home()) else { return };
+        let (Some(fabric), Some(home)) = (&state.site.fabric, gang.home()) else { return };
         let Some(stock) = stock else {
             if ours.is_ok() {
                 counters::count(Outcome::WouldStart);
@@ -292,7 +262,7 @@ impl State {
         now: Time,
     ) -> Option<NodeSet> {
         let (leader, all_nodes) = het?;
-        let Self { fabric, planner, ledger, capable, het_plans, .. } = self;
+        let Self { site: Site { fabric, planner, ledger, capable, .. }, het_plans, .. } = self;
         let fabric = fabric.as_ref()?;
         het_plans.retain(|_, (_, until)| *until > now);
         let domain = match het_plans.get(&leader) {
@@ -315,28 +285,5 @@ impl State {
         let now = lifecycle::now();
         self.mistrusted.retain(|_, until| *until > now);
         self.mistrusted.insert(job, now + PROMISE_SECONDS);
-    }
-}
-
-/// The permitted nodes that could serve and have the share free now.
-fn usable(
-    planner: &mut Planner,
-    ledger: &Ledger,
-    gang: &Gang,
-    permitted: &NodeSet,
-    request: &Request,
-) -> NodeSet {
-    let mut nodes = permitted.clone();
-    nodes.intersect_with(&gang.eligible);
-    nodes.intersect_with(planner.free(ledger, permitted.size(), &request.share, lifecycle::now()));
-    nodes
-}
-
-impl Gang {
-    /// A number for this very request.
-    pub fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.job, &self.even, &self.eligible).hash(&mut hasher);
-        hasher.finish()
     }
 }

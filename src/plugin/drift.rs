@@ -40,10 +40,10 @@ pub fn look() {
         .collect();
     let drifts: Vec<String> = with(|state| {
         state.settle_doubt();
-        let gpu = state.kinds.number("gpu", None);
+        let gpu = state.site.kinds.number("gpu", None);
         let differ = |(index, counted): (usize, &Option<(Allocated, String)>)| {
             let (counted, name) = counted.as_ref()?;
-            let ours = state.ledger.allocated(index as NodeId, gpu);
+            let ours = state.site.ledger.allocated(index as NodeId, gpu);
             let ours = Allocated { cpus: ours.0, memory_mb: ours.1, gpus: ours.2 };
             (ours != *counted).then(|| format!("{name} has {counted:?}, the ledger {ours:?}"))
         };

@@ -10,19 +10,19 @@ pub fn pairs() -> Vec<(String, String)> {
     // Slurm ends the title above them without a new line.
     let mut pairs = vec![("\nLockstepVersion", env!("CARGO_PKG_VERSION").to_owned())];
     with(|state| {
-        let Some(fabric) = &state.fabric else {
+        let Some(fabric) = &state.site.fabric else {
             pairs.push(("LockstepFabric", "none".into()));
             return;
         };
-        let ledger = &state.ledger;
+        let ledger = &state.site.ledger;
         let gangs = ledger.jobs().map(|job| ledger.nodes_of(job)).filter(|nodes| nodes.len() > 1);
         let default = Mix::default();
-        let rooms = room(fabric, ledger.idle(), state.policy.mix.as_ref().unwrap_or(&default));
+        let rooms = room(fabric, ledger.idle(), state.site.policy.mix.as_ref().unwrap_or(&default));
         let fragmentation: Vec<String> = rooms
             .iter()
             .map(|room| {
                 let name =
-                    state.policy.name_of(room.level).map_or_else(|| room.level.to_string(), Into::into);
+                    state.site.policy.name_of(room.level).map_or_else(|| room.level.to_string(), Into::into);
                 format!("{name}={:.2}", room.fragmentation())
             })
             .collect();

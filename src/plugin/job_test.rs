@@ -10,11 +10,10 @@
 //! and the winning call is the last one: what it wrote is what stays.
 
 use super::bits::Bitmap;
-use super::counters::{self, Outcome, PassThrough};
+use super::counters::{self, Outcome};
 use super::decisions;
 use super::delegate::Inner;
-use super::demand::Demand;
-use super::gang::{Gang, Never};
+use super::demand;
 use super::guard::{self, Entry};
 use super::single::Single;
 use super::views::{Details, Job, OwnList, TrialState};
@@ -23,6 +22,8 @@ use crate::nodeset::NodeSet;
 use crate::placement::victims::{Candidate, lost_work};
 use crate::policy::Mode;
 use crate::request::{JobId, Time};
+use crate::site::demand::Demand;
+use crate::site::{Gang, Never, PassThrough};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -130,7 +131,7 @@ impl<'a> Call<'a> {
             return code;
         }
         let job_id = self.job.as_ref().map_or(0, |(job, ..)| job.id());
-        let gang = match self.read_demand().map(|demand| (Gang::of(&demand), demand)) {
+        let gang = match self.read_demand().map(|demand| (decisions::gang(&demand), demand)) {
             Ok((Err(PassThrough::NotAGang), demand)) => match self.single(&demand) {
                 Some(code) => return code,
                 None => Err(PassThrough::NotAGang),
@@ -178,7 +179,7 @@ impl<'a> Call<'a> {
         if decisions::is_over_budget(JobId(job.id())) {
             return Err(PassThrough::OverBudget);
         }
-        Demand::read(job, details, self.raw.nodes, self.permitted.size())
+        demand::read(job, details, self.raw.nodes, self.permitted.size())
     }
 
     /// A job of one node; none if it is for cons_tres to answer.
@@ -290,12 +291,12 @@ impl<'a> Call<'a> {
         counters::count(Outcome::Forecast);
         let now = lifecycle::now();
         let forecast = decisions::forecast(gang, &self.permitted, now);
-        if forecast.as_ref().is_none_or(|forecast| forecast.start > now) && self.preempt(gang, now) {
+        if forecast.as_ref().is_none_or(|(forecast, _)| forecast.start > now) && self.preempt(gang, now) {
             return SUCCESS;
         }
-        let Some(forecast) = forecast else { return self.refuse(sys::SLURM_ERROR) };
-        if let Some(domain) = &forecast.ask_inside {
-            return self.trial(domain, gang.sizes(), NOBODY);
+        let Some((forecast, ask_inside)) = forecast else { return self.refuse(sys::SLURM_ERROR) };
+        if let Some(domain) = ask_inside {
+            return self.trial(&domain, gang.sizes(), NOBODY);
         }
         self.restore(&forecast.placement.nodes);
         self.remark(|job| job.set_forecast(forecast.start, forecast.total_cpus));

@@ -19,8 +19,6 @@ mod demand;
 mod drift;
 mod exports;
 mod figures;
-mod gang;
-mod gres_kinds;
 mod guard;
 mod job_test;
 mod lifecycle;

@@ -22,7 +22,7 @@ const REMEMBERED: usize = 65_536;
 pub fn forecast(job: JobId, placement: &Placement, start: Time, now: Time) {
     let when = moment(start, now);
     with(|state| {
-        let ledger = &state.ledger;
+        let ledger = &state.site.ledger;
         let holders = placement.nodes.iter().flat_map(|node| ledger.holders(node));
         // Who is still there when the gang starts is not in its way.
         let leaves = |&holder: &JobId| ledger.end_of(holder).is_some_and(|end| end <= start);
@@ -46,8 +46,8 @@ pub fn forecast(job: JobId, placement: &Placement, start: Time, now: Time) {
 /// Says why a job waits.
 pub fn waits(job: &Job, refusal: &Refusal) {
     let words = with(|state| {
-        let fabric = state.fabric.as_ref()?;
-        let level = state.policy.name_of(refusal.level);
+        let fabric = state.site.fabric.as_ref()?;
+        let level = state.site.policy.name_of(refusal.level);
         let when = state.waits.get(&JobId(job.id())).map_or("", String::as_str);
         Some(format!("{MARK}{}{when}", refusal.describe(fabric, level)))
     });
@@ -68,7 +68,7 @@ pub fn nothing_to_say(job: &Job) {
 pub fn placed(job: &Job, placement: &Placement) {
     let words = with(|state| {
         state.waits.remove(&JobId(job.id()));
-        let domain = state.fabric.as_ref()?.switch(placement.domain).name.clone();
+        let domain = state.site.fabric.as_ref()?.switch(placement.domain).name.clone();
         let (nodes, leaves, excess) = (placement.nodes.count(), placement.leaves, placement.excess);
         let switches = if leaves == 1 { "1 switch".into() } else { format!("{leaves} switches") };
         Some(format!("{MARK}{nodes} nodes on {domain} ({switches}, excess {excess})"))

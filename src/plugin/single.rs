@@ -1,15 +1,16 @@
 //! A job of one node: where it costs the gangs to come the least, and when there will be room for it.
 
 use super::decisions::PROMISE_SECONDS;
-use super::demand::Demand;
 use super::lifecycle;
-use super::state::{Promise, State, with};
+use super::state::{Promise, with};
 use crate::fabric::tree::Fabric;
 use crate::nodeset::NodeSet;
 use crate::placement::candidates::Home;
 use crate::placement::verdict::Placement;
 use crate::policy::Mode;
 use crate::request::{JobId, Request, Time};
+use crate::site::Site;
+use crate::site::demand::Demand;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A job of one node: what it takes there, and the nodes that it could be on.
@@ -28,13 +29,14 @@ impl Single {
     pub fn of(demand: &Demand, permitted: &NodeSet) -> Option<Self> {
         with(|state| {
             let now = lifecycle::now();
-            let fabric = state.fabric.as_ref().filter(|fabric| fabric.node_count() == permitted.size())?;
-            let rule = state.policy.rule(demand.subject());
+            let fabric =
+                state.site.fabric.as_ref().filter(|fabric| fabric.node_count() == permitted.size())?;
+            let rule = state.site.policy.rule(demand.subject());
             let is_mistrusted = state.mistrusted.get(&demand.job).is_some_and(|&until| until > now);
             if rule.mode < Mode::Preferred || demand.required.is_some() || is_mistrusted {
                 return None;
             }
-            let (share, _) = demand.shares(1, &mut state.kinds);
+            let (share, _) = demand.shares(1, &mut state.site.kinds);
             let mut nodes = permitted.clone();
             nodes.intersect_with(&demand.configured);
             let is_ours = demand.is_one_node_only() && nodes.is_subset(fabric.listed());
@@ -53,23 +55,29 @@ impl Single {
     /// Among nodes of different weight, Slurm's users expect the lightest first, so only these are looked at.
     pub fn node_now(&self) -> Option<NodeSet> {
         with(|state| {
-            let fabric = state.fabric.as_ref()?;
+            let fabric = state.site.fabric.as_ref()?;
             let mut nodes = self.nodes.clone();
             let share = &self.request.share;
             let promised = state.promises.get(&self.job).map(|promise| &promise.placement.nodes);
-            let is_free = |node| nodes.contains(node) && state.ledger.has_free(node, share);
+            let is_free = |node| nodes.contains(node) && state.site.ledger.has_free(node, share);
             if let Some(promised) = promised.filter(|promised| promised.iter().all(is_free)) {
                 return Some(promised.clone());
             }
-            nodes.intersect_with(state.planner.free(&state.ledger, nodes.size(), share, lifecycle::now()));
-            if state.ledger.has_reluctance() {
-                let lightest = nodes.iter().map(|node| state.ledger.reluctance(node)).min()?;
-                let heavier = nodes.iter().filter(|&node| state.ledger.reluctance(node) > lightest);
+            nodes.intersect_with(state.site.planner.free(
+                &state.site.ledger,
+                nodes.size(),
+                share,
+                lifecycle::now(),
+            ));
+            if state.site.ledger.has_reluctance() {
+                let lightest = nodes.iter().map(|node| state.site.ledger.reluctance(node)).min()?;
+                let heavier = nodes.iter().filter(|&node| state.site.ledger.reluctance(node) > lightest);
                 let heavier = NodeSet::from_nodes(nodes.size(), heavier);
                 nodes.subtract(&heavier);
             }
             let home = leaves_of(fabric);
-            let placed = state.planner.place(fabric, &state.ledger, &nodes, &home, &self.request, &[]);
+            let placed =
+                state.site.planner.place(fabric, &state.site.ledger, &nodes, &home, &self.request, &[]);
             placed.ok().map(|placement| placement.nodes.clone())
         })
     }
@@ -83,7 +91,7 @@ impl Single {
             return Some((now, node.clone(), self.cpus(&node)));
         }
         let (start, nodes) = with(|state| {
-            let State { planner, ledger, .. } = state;
+            let Site { planner, ledger, .. } = &mut state.site;
             planner.first_free(ledger, &self.nodes, &self.request.share, 1, now)
         })?;
         let node = NodeSet::from_nodes(nodes.size(), nodes.iter().next());
@@ -92,7 +100,7 @@ impl Single {
 
     fn promise(&self, node: &NodeSet) {
         with(|state| {
-            let leaf = state.fabric.as_ref().and_then(|fabric| fabric.leaf_of(node.iter().next()?));
+            let leaf = state.site.fabric.as_ref().and_then(|fabric| fabric.leaf_of(node.iter().next()?));
             let Some(domain) = leaf else { return };
             let placement = Placement { nodes: node.clone(), domain, leaves: 1, excess: 0 };
             let until = lifecycle::now() + PROMISE_SECONDS;
@@ -102,15 +110,15 @@ impl Single {
 
     fn cpus(&self, node: &NodeSet) -> u32 {
         let share = &self.request.share;
-        let whole = || with(|state| node.iter().map(|node| state.ledger.cpus(node)).sum());
+        let whole = || with(|state| node.iter().map(|node| state.site.ledger.cpus(node)).sum());
         if share.whole_node { whole() } else { share.cpus }
     }
 
     /// Nodes of one leaf that could hold it when empty, to ask cons_tres about; none if there are none.
     pub fn some_leaf(&self) -> Option<NodeSet> {
         with(|state| {
-            let fabric = state.fabric.as_ref()?;
-            let capable = |node: &u32| state.ledger.capable(*node, &self.request.share);
+            let fabric = state.site.fabric.as_ref()?;
+            let capable = |node: &u32| state.site.ledger.capable(*node, &self.request.share);
             let leaf = fabric.leaf_of(self.nodes.iter().find(capable)?)?;
             let nodes = fabric.nodes_under(leaf).iter().copied();
             Some(NodeSet::from_nodes(self.nodes.size(), nodes.filter(|&node| self.nodes.contains(node))))

@@ -4,10 +4,9 @@
 //! takes the lock for one step and never calls cons_tres, so the lock is never held while something else could want it.
 
 use super::counters::{self, Outcome};
-use super::gres_kinds::GresKinds;
 use super::views::{self, Job};
 use super::{lifecycle, log, sys};
-use crate::cluster::{Capable, Capacity, Held, Holding, Ledger};
+use crate::cluster::{Capacity, Held, Holding, Ledger};
 use crate::fabric::conf_text;
 use crate::fabric::diagnostic::{Diagnostic, Place, Severity};
 use crate::fabric::hostlist::{self, Dialect};
@@ -19,6 +18,7 @@ use crate::placement::mix::{History, Mix};
 use crate::placement::verdict::Placement;
 use crate::policy::Policy;
 use crate::request::{JobId, Time};
+use crate::site::Site;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -38,28 +38,17 @@ const UNLIMITED: Time = 24 * 3600;
 /// All that Lockstep knows.
 #[derive(Default)]
 pub struct State {
-    names: NodeNames,
-    /// What the site decided.
-    pub policy: Policy,
-    /// The switches; none without a usable topology.conf.
-    pub fabric: Option<Fabric>,
+    /// What is known about the cluster.
+    pub site: Site,
     /// What was last said about the topology, so as to say it once.
     said: String,
-    /// Who holds what.
-    pub ledger: Ledger,
-    /// Which nodes could give what.
-    pub capable: Capable,
     ledger_doubtful: bool,
     refreshed: Time,
-    /// The placement engine with its buffers.
-    pub planner: Planner,
     /// The jobs that were submitted, from which the mix to keep room for is learnt where the site names none.
     history: History,
     mix_learnt: Time,
     /// The job that was entered last: slurmctld asks several times over whether one could run.
     last_submitted: JobId,
-    /// GRES by number.
-    pub kinds: GresKinds,
     /// Requests that cons_tres found feasible under this configuration, by hash.
     pub feasible: HashSet<u64>,
     /// The gang that was last found to fit nowhere, so as to say it once.
@@ -122,26 +111,26 @@ pub fn read_cluster(conf_dir: &Path) {
     with(|state| {
         match reading.fabric {
             Some(fabric) => {
-                let unchanged = state.fabric.as_ref() == Some(&fabric);
+                let unchanged = state.site.fabric.as_ref() == Some(&fabric);
                 state.say(fabric_line(&fabric), unchanged, started, &reading.diagnostics);
-                state.planner = Planner::new(&fabric, policy.mix.as_ref().unwrap_or(&Mix::default()));
+                state.site.planner = Planner::new(&fabric, policy.mix.as_ref().unwrap_or(&Mix::default()));
                 state.mix_learnt = 0;
-                state.fabric = Some(fabric);
+                state.site.fabric = Some(fabric);
             }
             None => {
-                let keeps_last = state.fabric.is_some() && state.names == names;
+                let keeps_last = state.site.fabric.is_some() && state.site.names == names;
                 state.say_broken(&reading.diagnostics, keeps_last);
                 if !keeps_last {
-                    state.fabric = None;
+                    state.site.fabric = None;
                 }
             }
         }
-        state.ledger = Ledger::new(names.size());
-        state.capable.clear();
-        let gpu = state.kinds.number("gpu", None);
-        state.ledger.set_slot_kind(gpu);
-        state.names = names;
-        state.policy = policy;
+        state.site.ledger = Ledger::new(names.size());
+        state.site.capable.clear();
+        let gpu = state.site.kinds.number("gpu", None);
+        state.site.ledger.set_slot_kind(gpu);
+        state.site.names = names;
+        state.site.policy = policy;
         state.feasible.clear();
         state.promises.clear();
         state.het_plans.clear();
@@ -157,7 +146,7 @@ fn keep_last_policy(fault: Diagnostic) -> Policy {
     log::error(format_args!(
         "{fault}; the last good policy stays in use until `scontrol reconfigure` finds it mended"
     ));
-    with(|state| state.policy.clone())
+    with(|state| state.site.policy.clone())
 }
 
 /// The site's policy; the default one where there is no file.
@@ -182,7 +171,7 @@ pub fn hold(job: &Job) {
 /// A job holds nothing any more.
 pub fn release(job: JobId) {
     with(|state| {
-        state.ledger.release(job);
+        state.site.ledger.release(job);
         state.promises.remove(&job);
         state.mistrusted.remove(&job);
     });
@@ -190,16 +179,16 @@ pub fn release(job: JobId) {
 
 /// A job gave its cores back (true) or took them again.
 pub fn set_suspended(job: JobId, suspended: bool) {
-    with(|state| state.ledger.set_suspended(job, suspended));
+    with(|state| state.site.ledger.set_suspended(job, suspended));
 }
 
 /// Holds a gang's real allocation against what was decided for it.
 pub fn audit(job: &Job) {
     with(|state| {
         let Some(Promise { placement, .. }) = state.promises.remove(&JobId(job.id())) else { return };
-        let Some(fabric) = &state.fabric else { return };
+        let Some(fabric) = &state.site.fabric else { return };
         let held = NodeSet::from_nodes(placement.nodes.size(), job.held().iter().map(|held| held.node));
-        let names = hostlist::fold(held.iter().filter_map(|node| state.names.name(node)));
+        let names = hostlist::fold(held.iter().filter_map(|node| state.site.names.name(node)));
         let domain = &fabric.switch(placement.domain).name;
         if held == placement.nodes {
             log::info(format_args!(
@@ -211,7 +200,8 @@ pub fn audit(job: &Job) {
             ));
         } else {
             counters::count(Outcome::AuditBreach);
-            let decided = hostlist::fold(placement.nodes.iter().filter_map(|node| state.names.name(node)));
+            let decided =
+                hostlist::fold(placement.nodes.iter().filter_map(|node| state.site.names.name(node)));
             log::error(format_args!(
                 "audit: JobId={} started on {names}, but {decided} under {domain} was decided",
                 job.id()
@@ -237,17 +227,17 @@ impl State {
             .map(|held| {
                 let gres =
                     held.gres.iter().map(|(name, kind, count)| (name.as_str(), kind.as_deref(), *count));
-                let cpus = if held.whole_node { self.ledger.cpus(held.node) } else { held.cpus };
-                (held.node, Held { cpus, memory_mb: held.memory_mb, gres: self.kinds.count(gres) })
+                let cpus = if held.whole_node { self.site.ledger.cpus(held.node) } else { held.cpus };
+                (held.node, Held { cpus, memory_mb: held.memory_mb, gres: self.site.kinds.count(gres) })
             })
             .collect();
         let holding = Holding { nodes, end: job.end_time(), suspended: job.gave_cores_back() };
-        self.ledger.hold(JobId(job.id()), holding);
+        self.site.ledger.hold(JobId(job.id()), holding);
     }
 
     /// The size of the fabric in words.
     pub fn fabric_line(&self) -> String {
-        self.fabric.as_ref().map_or_else(|| "none".into(), fabric_line)
+        self.site.fabric.as_ref().map_or_else(|| "none".into(), fabric_line)
     }
 
     /// Rebuilds the ledger if an internal error left it in doubt.
@@ -259,7 +249,7 @@ impl State {
 
     fn rebuild_ledger(&mut self) {
         self.ledger_doubtful = false;
-        self.ledger.release_all();
+        self.site.ledger.release_all();
         for job in views::jobs().iter().filter(|job| job.holds_nodes()) {
             self.hold(job);
         }
@@ -296,11 +286,11 @@ impl State {
 
     /// Keeps room for gangs like those that were submitted, as of every few minutes.
     fn learn_mix(&mut self, now: Time) {
-        if self.policy.mix.is_some() || now < self.mix_learnt + LEARN_SECONDS {
+        if self.site.policy.mix.is_some() || now < self.mix_learnt + LEARN_SECONDS {
             return;
         }
-        if let (Some(fabric), Some(mix)) = (&self.fabric, self.history.mix()) {
-            self.planner.set_mix(fabric, &mix);
+        if let (Some(fabric), Some(mix)) = (&self.site.fabric, self.history.mix()) {
+            self.site.planner.set_mix(fabric, &mix);
             self.mix_learnt = now;
         }
     }
@@ -324,16 +314,19 @@ impl State {
                     .map(|(kind, count)| (gres.name.as_str(), Some(kind.as_str()), *count));
                 kinds.chain([(gres.name.as_str(), None, gres.total.saturating_sub(typed))])
             });
-            let capacity =
-                Capacity { cpus: node.cpus(), memory_mb: node.memory_mb(), gres: self.kinds.count(named) };
-            self.ledger.set_capacity(index as u32, capacity);
-            self.ledger.set_reluctance(index as u32, node.reluctance());
+            let capacity = Capacity {
+                cpus: node.cpus(),
+                memory_mb: node.memory_mb(),
+                gres: self.site.kinds.count(named),
+            };
+            self.site.ledger.set_capacity(index as u32, capacity);
+            self.site.ledger.set_reluctance(index as u32, node.reluctance());
         }
-        let jobs: Vec<JobId> = self.ledger.jobs().collect();
+        let jobs: Vec<JobId> = self.site.ledger.jobs().collect();
         for id in jobs {
             match views::find_job(id.0) {
-                Some(job) => self.ledger.set_end(id, job.end_time()),
-                None => self.ledger.release(id),
+                Some(job) => self.site.ledger.set_end(id, job.end_time()),
+                None => self.site.ledger.release(id),
             }
         }
     }

@@ -5,6 +5,7 @@ use crate::nodeset::{NodeId, NodeSet};
 use crate::plugin::bits::Bitmap;
 use crate::plugin::sys;
 use crate::request::Time;
+use crate::site::demand::GresRequest;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -12,27 +13,6 @@ use std::ptr::NonNull;
 view! {
     /// A job.
     Job of sys::job_record_t
-}
-
-/// The job asked for GRES of one name and type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GresRequest {
-    /// Such as `gpu`.
-    pub name: String,
-    /// Such as `a100`; none if any type will do.
-    pub kind: Option<String>,
-    /// `--gres`, `--gpus-per-node`; 0 if not given.
-    pub per_node: u64,
-    /// `--gpus-per-task`; 0 if not given.
-    pub per_task: u64,
-    /// `--gpus-per-socket`; 0 if not given.
-    pub per_socket: u64,
-    /// `--gpus`; 0 if not given.
-    pub per_job: u64,
-    /// `--cpus-per-gpu`; 0 if not given.
-    pub cpus_each: u16,
-    /// `--mem-per-gpu`, in MB; 0 if not given.
-    pub memory_each: u64,
 }
 
 /// What a job holds on one node.

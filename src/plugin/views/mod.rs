@@ -10,7 +10,7 @@ mod node;
 mod trial;
 
 pub use details::Details;
-pub use job::{GresRequest, Job};
+pub use job::Job;
 pub use node::{Node, Partition};
 pub use trial::TrialState;
 

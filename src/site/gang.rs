@@ -1,12 +1,9 @@
 //! From a demand to a gang: the rule that it falls under, how many nodes it gets, what each of them gives, and in which
 //! domains it may lie.
 
-use super::counters::PassThrough;
 use super::demand::Demand;
-use super::lifecycle;
-use super::state::{REFRESH_SECONDS, State, with};
+use super::{PassThrough, Site};
 use crate::cluster::Ledger;
-
 use crate::nodeset::NodeSet;
 use crate::placement::candidates::Home;
 use crate::placement::fewest_leaves;
@@ -14,6 +11,7 @@ use crate::placement::verdict::{Refusal, one_switch};
 use crate::policy::{Mode, Terms};
 use crate::request::{GresKind, JobId, Request, Share, Time};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How many numbers of nodes are tried for tasks that one node cannot hold, from the fewest that could do on.
 const SIZES_TRIED: u32 = 16;
@@ -50,63 +48,6 @@ pub struct Allowed {
 pub struct Never(pub String);
 
 impl Gang {
-    /// What a job demands as a gang.
-    ///
-    /// # Errors
-    /// Why it is none, or not Lockstep's to place.
-    pub fn of(demand: &Demand) -> Result<Self, PassThrough> {
-        with(|state| {
-            let now = lifecycle::now();
-            state.refresh(now, REFRESH_SECONDS);
-            state.settle_doubt();
-            let Some(fabric) = &state.fabric else { return Err(PassThrough::NoFabric) };
-            let listed = fabric.listed();
-            if listed.size() != demand.configured.size() {
-                return Err(PassThrough::Unreadable);
-            }
-            if demand.required.as_ref().is_some_and(|required| !required.is_subset(listed)) {
-                return Err(PassThrough::NodesOffFabric);
-            }
-            if !demand.configured.intersects(listed) {
-                return Err(PassThrough::OffFabric);
-            }
-            let wish = demand.wish.clone().unwrap_or_default();
-            let terms = state.policy.terms(fabric, demand.subject(), &wish);
-            let fault = demand.wish.as_ref().err().or(terms.as_ref().err()).cloned();
-            let terms = terms.unwrap_or_default();
-            if terms.rule.mode == Mode::Off {
-                return Err(PassThrough::RuledOut);
-            }
-            let most = state.nodes_wanted(demand).ok_or(PassThrough::NotAGang)?;
-            let mut gang = state.size(demand, &terms, most);
-            if gang.places.is_err() {
-                // A capacity that slurmctld learnt since the last look may be what is missing.
-                state.refresh(now, 1);
-                gang = state.size(demand, &terms, most);
-            }
-            if gang.places.is_err() && demand.least < most {
-                // No domain could ever hold the wanted number: the largest that one could.
-                let (mut fits, mut fails) = (demand.least, most);
-                while fits + 1 < fails {
-                    let middle = fits + (fails - fits) / 2;
-                    if state.size(demand, &terms, middle).places.is_ok() {
-                        fits = middle;
-                    } else {
-                        fails = middle;
-                    }
-                }
-                gang = state.size(demand, &terms, fits);
-            }
-            if gang.places.is_err() && gang.mode == Mode::Preferred {
-                return Err(PassThrough::OnlyPreferred);
-            }
-            if let Some(fault) = fault.filter(|_| gang.mode >= Mode::Preferred) {
-                gang.places = Err(Never(fault));
-            }
-            Ok(gang)
-        })
-    }
-
     /// The request in the order to try: by the even share, then by the floor.
     pub fn requests(&self) -> impl Iterator<Item = &Request> {
         std::iter::once(&self.even).chain(&self.floor)
@@ -131,9 +72,63 @@ impl Gang {
     pub fn sizes(&self) -> [u32; 3] {
         [self.even.at_least, self.even.nodes, self.even.nodes]
     }
+
+    /// A number for this very request.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.job, &self.even, &self.eligible).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
-impl State {
+impl Site {
+    /// What a job demands as a gang.
+    ///
+    /// # Errors
+    /// Why it is none, or not Lockstep's to place.
+    pub fn gang(&mut self, demand: &Demand, now: Time) -> Result<Gang, PassThrough> {
+        let Some(fabric) = &self.fabric else { return Err(PassThrough::NoFabric) };
+        let listed = fabric.listed();
+        if listed.size() != demand.configured.size() {
+            return Err(PassThrough::Unreadable);
+        }
+        if demand.required.as_ref().is_some_and(|required| !required.is_subset(listed)) {
+            return Err(PassThrough::NodesOffFabric);
+        }
+        if !demand.configured.intersects(listed) {
+            return Err(PassThrough::OffFabric);
+        }
+        let wish = demand.wish.clone().unwrap_or_default();
+        let terms = self.policy.terms(fabric, demand.subject(), &wish);
+        let fault = demand.wish.as_ref().err().or(terms.as_ref().err()).cloned();
+        let terms = terms.unwrap_or_default();
+        if terms.rule.mode == Mode::Off {
+            return Err(PassThrough::RuledOut);
+        }
+        let most = self.nodes_wanted(demand).ok_or(PassThrough::NotAGang)?;
+        let mut gang = self.size(demand, &terms, most, now);
+        if gang.places.is_err() && demand.least < most {
+            // No domain could ever hold the wanted number: the largest that one could.
+            let (mut fits, mut fails) = (demand.least, most);
+            while fits + 1 < fails {
+                let middle = fits + (fails - fits) / 2;
+                if self.size(demand, &terms, middle, now).places.is_ok() {
+                    fits = middle;
+                } else {
+                    fails = middle;
+                }
+            }
+            gang = self.size(demand, &terms, fits, now);
+        }
+        if gang.places.is_err() && gang.mode == Mode::Preferred {
+            return Err(PassThrough::OnlyPreferred);
+        }
+        if let Some(fault) = fault.filter(|_| gang.mode >= Mode::Preferred) {
+            gang.places = Err(Never(fault));
+        }
+        Ok(gang)
+    }
+
     /// How many nodes a job wants: the number it gives, or the fewest that could hold its tasks; none if one node could.
     fn nodes_wanted(&mut self, demand: &Demand) -> Option<u32> {
         let required = demand.required.as_ref().map_or(0, NodeSet::count) as u32;
@@ -166,7 +161,7 @@ impl State {
     }
 
     /// The gang of so many nodes.
-    fn size(&mut self, demand: &Demand, terms: &Terms, nodes: u32) -> Gang {
+    fn size(&mut self, demand: &Demand, terms: &Terms, nodes: u32, now: Time) -> Gang {
         let at_least = if terms.rule.elastic { demand.least.clamp(1, nodes) } else { nodes };
         // An elastic gang may get the fewest nodes, and then each must give the most.
         let (even, floor) = demand.shares(at_least, &mut self.kinds);
@@ -198,12 +193,18 @@ impl State {
             eligible,
             places: Ok(Vec::new()),
         };
-        gang.places = self.places(&mut gang, demand, terms);
+        gang.places = self.places(&mut gang, demand, terms, now);
         gang
     }
 
     /// Where the gang may lie and from when on; limits its leaves as far as the rule and the user want it.
-    fn places(&mut self, gang: &mut Gang, demand: &Demand, terms: &Terms) -> Result<Vec<Allowed>, Never> {
+    fn places(
+        &mut self,
+        gang: &mut Gang,
+        demand: &Demand,
+        terms: &Terms,
+        now: Time,
+    ) -> Result<Vec<Allowed>, Never> {
         let Some(fabric) = &self.fabric else { return Err(Never("there is no fabric".into())) };
         let mut home_of =
             |gang: &Gang, lowest| self.planner.home_from(fabric, &gang.eligible, &gang.even, lowest);
@@ -217,7 +218,6 @@ impl State {
         let excess = terms.rule.max_excess;
         let by_rule =
             excess.map(|more| fewest_leaves(fabric, &gang.eligible, &home, nodes).saturating_add(more));
-        let now = lifecycle::now();
         let asked = demand.switches.filter(|&(_, wait)| now < demand.since.saturating_add(wait));
         for (leaves, is_for_ever) in [
             (by_rule, true),
